@@ -51,9 +51,9 @@ class Lake:
 
     @contextmanager
     def owned(self, kind: str) -> Iterator[None]:
-        """In the body, this process has the folder alone. `kind`: the command that keeps its state there. Raises
-        OSError before any change if the folder has other files, is of another kind, or is in use by another process of
-        this machine. (On Hadoop's file systems, the commit of the second process fails instead.)"""
+        """A context manager: inside `with`, no other process uses the folder. `kind`: the command that keeps its state
+        there. Raises OSError before any change if the folder has other files, is of another kind, or is in use by
+        another process of this machine. (On Hadoop's file systems, the commit of the second process fails instead.)"""
         held = self.read_bytes(MARK)
         whose = "a purgatorio lake" if held is None else f"`purgatorio {kind}`"
         if (held is None and self.names(".")) or (held and held != kind.encode()):
@@ -100,7 +100,7 @@ class Lake:
             write_whole(place, encoded(manifest))
 
     def forget_but(self, *numbers: int) -> None:
-        """Remove all manifests except these, and incomplete ones."""
+        """Keep these manifests. Remove all others, and every incomplete one."""
         self.sweep(_MANIFESTS, {f"{number:09d}" for number in numbers})
 
     def unused(self, number: int) -> str:

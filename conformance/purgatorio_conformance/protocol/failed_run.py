@@ -1,4 +1,4 @@
-"""Tests whether a failed run breaks a promise, by new runs of the program.
+"""Runs a program again after it was silent, died or sent an error, to find out whether it broke a promise.
 
 Silence or an error alone proves nothing. docs/subject-protocol.md lists the proofs, under "Misbehavior".
 """

@@ -288,9 +288,9 @@ class Jvm:
         return self._lines[at]
 
     def inside(self, at: Location) -> Sequence[Location]:
-        """The places inside a line at which another thread may change a value that was just read: before a call
-        after another call, before a write after a call or a read, and before a field is read again. Not for code
-        with jump tables; empty if `at` is not the start of a line."""
+        """The places inside a line at which another thread may change a value that was just read: between two calls,
+        between a call or a read and the next write, and between two reads of a field. Empty for code with jump tables,
+        and if `at` is not the start of a line."""
         of, method, index = at
         with suppress(_Refused):
             begins = sorted(begins for begins, _ in self._table(of, method))

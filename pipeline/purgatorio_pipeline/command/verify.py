@@ -58,8 +58,8 @@ RECORDERS = 8
     "--command",
     "commands",
     multiple=True,
-    help="Program to drive, such as 'node my.js'. The program implements the protocol purgatorio-subject/1. `verify` "
-    "uses no shell. May be repeated.",
+    help="Program with the protocol purgatorio-subject/1, such as 'node my.js'. `verify` uses no shell. May be "
+    "repeated.",
 )
 @click.option(
     "--time",

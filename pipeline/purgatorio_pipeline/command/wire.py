@@ -98,7 +98,7 @@ class _Unreachable(click.ClickException):
 @click.option(
     "--program",
     metavar="TEXT",
-    help="Run only this random program. A counterexample prints the text of the program.",
+    help="Run only this random program. Copy its text from a counterexample.",
 )
 @click.option("--name", help="Name of the run, for `purgatorio compare`.")
 @click.option(

@@ -1,7 +1,8 @@
 """The stored result of a judged file. It has all data that a report shows, so the file need not be read again.
 
-A check is assembled from stored results, whether they are new or from earlier checks. This module applies the limits
-for a whole check (examples, gauges), in the order of the files.
+A check is assembled from stored results, whether they are new or from earlier checks. Two limits hold for a whole
+check: the number of causes with an example, and the number of runs whose gauges are shown. This module applies them in
+the order of the files.
 """
 
 from __future__ import annotations

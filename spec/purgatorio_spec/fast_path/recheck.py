@@ -4,10 +4,10 @@ The batches are read a second time. From each batch, the recheck takes the rows 
 other operations, and the calls of threads whose `check_and_complete` results may be wrong. It judges an operation after
 the last event that the operation needs. So the memory is proportional to the number of open operations.
 
-The clause O4 (a ready operation does not wait) needs the first check of one of its keys that started after the
-operation was ready. `FirstChecks` finds the first of these checks to return. A check that ended with an exception does
-not count. Between batches, `FirstChecks` keeps the checks without a return, and the ready operations without such a
-check.
+The clause O4 (a ready operation does not wait) is about checks of the operation's keys that start after the operation
+is ready. Of these checks, `FirstChecks` finds the one that returns first. A check that ended with an exception does not
+count. Between batches, `FirstChecks` keeps the open checks, and the ready operations for which no check has returned
+yet.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Computes the bounds of each reading of the gauges from summaries of the operations.
+"""Computes the least and the greatest correct value of each gauge reading, from summaries of the operations.
 
 A `Summary` has the times at which an operation certainly counted, and the times at which it may have counted. The
 function `bounds` uses binary searches to count the summaries of a batch at each reading. The bounds of several batches

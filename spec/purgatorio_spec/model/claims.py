@@ -52,7 +52,8 @@ class Claim:
 
 
 def examining(build: Callable[[], Model[S]], wanted: str | None = None) -> Examine:
-    """A function that makes the search. For a negative control, the path is that of the property `wanted`."""
+    """Returns a function that searches the model. `wanted`: the property that a negative control must break; the result
+    has the shortest path that breaks it."""
 
     def examine() -> Examined:
         model = build()
@@ -210,7 +211,8 @@ _SMALL = WheelCase(tick=1, size=2, start=1, delays=(0, 1, 2, 3, 4), tasks=3, tic
 
 
 def wheel_world(tick: int, size: int, tasks: int, delays: int) -> WheelCase:
-    """A world with the first `delays` of the delays at the boundaries of the levels, up to the third level."""
+    """A wheel and tasks for the search. The tasks have different delays: the first `delays` values of a list of the
+    boundaries of levels 1 to 3."""
     second, third = size * tick, size * size * tick
     edges = (tick, second - 1, third + tick - 1, third - 1, 0, second, third)
     ticks = size * size + 1

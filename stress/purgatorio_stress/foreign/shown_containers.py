@@ -62,7 +62,8 @@ def is_python(function: object) -> bool:
 
 
 def items(container: object) -> Iterator[object]:
-    """The items of a container, read by the methods of C. Methods of a subclass are the program's, and make steps."""
+    """The items of a container, read with the methods of the built-in class. The methods of a subclass would make
+    steps."""
     if isinstance(container, dict):
         yield from dict.keys(container)
         yield from dict.values(container)
@@ -147,7 +148,8 @@ class Reach:
         return tuple(found.values())
 
     def inside(self, thing: object) -> tuple[object, ...]:
-        """As `containers`, with the containers inside, at all levels. More than MANY are reported."""
+        """As `containers`, with the containers inside, at all levels. If there are more than MANY, returns the first
+        MANY, and reports this to `gives_up`."""
         found = {id(one): one for one in self._flat([thing])}
         following = list(found.values())
         while following:

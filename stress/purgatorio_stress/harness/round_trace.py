@@ -1,8 +1,8 @@
 """Joins recorded rounds into the trace of one run.
 
 Every round has, for example, an operation `op` and a key `k`, but the names in one trace must differ. So the number of
-the round is added to each name, and each round gets its own second of time. In the trace, rounds of concurrent crews
-come one after another. (Rounds share no data.)
+the round is added to each name, and each round gets its own second of time. Rounds that ran at the same time come one
+after another in the trace, because they share no data.
 """
 
 from dataclasses import replace

@@ -107,7 +107,8 @@ class Writer:
         return codes(got.body)
 
     async def begin(self, *into: int | Place) -> None:
-        """Add partitions. The first request begins a transaction, so the previous transaction has ended."""
+        """Add partitions. The first request begins a transaction. When it succeeds, the previous transaction has
+        ended."""
         await self._until_over(lambda: self.add(*into), added)
 
     async def add(self, *into: int | Place) -> Got:
@@ -166,7 +167,8 @@ class Writer:
         await self._asked(partial(self.end, commits=commits), codes, frozenset({CONCURRENT}), APPENDS)
 
     async def begin_offsets(self, group: str) -> None:
-        """Add the offsets of a group, which may begin a transaction. With KIP-890, their commit does."""
+        """Add the offsets of a group, which may begin a transaction. No effect with KIP-890, where the commit of the
+        offsets begins the transaction."""
         if self.renews:
             return
         values = {
@@ -418,8 +420,8 @@ async def _left_open(play: Play) -> None:
     "transactions", "R1 open-transaction-shown, R2 not-woken, R3 listed, R4 last-stable-offset", seconds=60
 )
 async def deleted_within(play: Play) -> None:
-    """Some records of an open transaction are deleted, and later all of its records. Fetches still wait for the end of
-    the transaction, for the remaining records and for new ones."""
+    """Some records of an open transaction are deleted, and later all of its records. Fetches of the remaining records
+    and of new records still wait for the end of the transaction."""
     play.need(*ALL_NEEDED, "delete_records")
     rounds = ((True, 1), (False, 1), (True, 3), (False, 3))
     topic = await play.topic(partitions=len(rounds))
@@ -564,8 +566,8 @@ async def transactional_offsets(play: Play) -> None:
     """Offsets of groups are committed in transactions, of one partition or two, which are committed or aborted. They
     become visible after the end. In between, OffsetFetch with require_stable gets UNSTABLE_OFFSET_COMMIT, only for the
     partitions of the transaction. Some transactions are those of a client of KIP-890. If a commit without a transaction
-    comes meanwhile, it keeps its effect. The later commit of a second transaction also keeps its effect, whichever
-    transaction ends first."""
+    comes meanwhile, its offset stays. If two transactions commit an offset of one partition, the offset that was sent
+    last stays, even if its transaction ends first."""
     _need_offsets(play)
     topic, group, beside = await play.topic(partitions=2), await play.group(), await play.group()
     writer, other, asker = (

@@ -87,8 +87,8 @@ class Bucket(Link):
         self.queued = False
 
     def emptied(self) -> tuple[list[Node], Calls]:
-        """Remove and return all items, in the order of adding, of a bucket that left the heap. The caller must unlink
-        the nodes."""
+        """Empty a bucket that left the heap, and return its items in the order of adding. The nodes keep their links;
+        the caller must reset the links."""
         self.queued = False
         nodes: list[Node] = []
         link = self.next
@@ -116,8 +116,9 @@ class Bucket(Link):
 
 class Level:
     """A level: buckets of 2**`shift` ticks, for the ticks from `floor` up to `limit`. `rank` is 0 for the level of
-    overdue ticks. `size` is a power of two in the other levels. `handle_shift` is the shift of integer handles. `floor`
-    is the limit of the level below. (The overdue level has no least tick; its floor is its limit.)"""
+    overdue ticks. `size` is a power of two in the other levels. The bucket of an integer handle has the index `handle
+    >> handle_shift & mask`. `floor` is the limit of the level below. (The overdue level has no least tick; its floor is
+    its limit.)"""
 
     __slots__ = ("buckets", "floor", "handle_shift", "limit", "mask", "rank", "shift", "size")
 
@@ -142,7 +143,7 @@ class Level:
         return tick >> self.shift << self.shift
 
     def check_tick(self, tick: int, bucket: Bucket, due_tick: int, now: int) -> None:
-        """Invariants of one deadline in one bucket, which the heap has at `due_tick`."""
+        """Check that a deadline (`tick`) is in the right bucket. The heap has the bucket at `due_tick`."""
         where = f"tick {tick} in the bucket of {due_tick}, shift {self.shift}, rank {self.rank}, now {now}"
         require(bucket is self.buckets[tick >> self.shift & self.mask], f"wrong slot: {where}")
         require(tick < self.limit, f"out of reach: {where}")
@@ -241,7 +242,7 @@ class Wheel:
                 self._link_call(handle, tick, callback)
 
     def size(self) -> int:
-        """The number of waiting entries. Checks each bucket with functions under integer handles."""
+        """The number of waiting entries. After the first `put`, each call visits every bucket of the heap."""
         if self._last_number == 0:
             return self._linked
         return self._linked + sum(len(bucket.calls) for _, _, bucket in self._heap)
