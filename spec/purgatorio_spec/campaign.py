@@ -25,8 +25,8 @@ class ClaimKill:
 
 
 def kills() -> tuple[ClaimKill, ...]:
-    """All detected bugs, by number. Several claims may detect one bug. The list is made from the claims, so it has no
-    negative control that was removed or renamed."""
+    """All detected bugs, by number. Several claims may detect one bug. The list is made from the claims, so a removed
+    or renamed negative control is not in it."""
     found = [
         (twin.number, "model", claim.id) for claim in all_claims() for twin in claim.twins if not claim.deep
     ]
@@ -44,7 +44,7 @@ def claims_by_id() -> dict[str, Claim]:
 
 
 def chosen(deep: bool, wanted: tuple[str, ...] = ()) -> list[str]:
-    """The ids of the claims to check: the named ones. Without names, all claims (without `deep`, only the small ones).
+    """The ids of the claims to check: those of `wanted`. If empty: all claims (without `deep`, only the small ones).
     Raises KeyError for an unknown id."""
     known = claims_by_id()
     if wanted:

@@ -114,8 +114,8 @@ def _folded(reader: TraceReader, tally: RunTally | None, *, full: bool, only: st
 
 
 def begin(reader: TraceReader) -> Fold | None:
-    """Begin the fast path for a reader's run, after its header has been read. None if the header is unusable. Lines
-    that can be read only once are kept until the end."""
+    """Begin the fast path for a run, whose header `reader` has read. None if the header is unusable. If the file can be
+    read only once, its events are kept until the end."""
     header = reader.header
     if not _is_usable(header):
         return None

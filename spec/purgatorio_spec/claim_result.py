@@ -35,7 +35,7 @@ class ClaimResult:
 
     @property
     def twin(self) -> Verdict:
-        """VIOLATED if all negative controls are VIOLATED. Otherwise the verdict of the first that is not."""
+        """VIOLATED if all negative controls are VIOLATED. Otherwise the first other verdict of a negative control."""
         odd = [twin.verdict for twin in self.twins if twin.verdict is not Verdict.VIOLATED]
         return odd[0] if odd else Verdict.VIOLATED
 

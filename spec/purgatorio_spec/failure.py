@@ -32,8 +32,8 @@ def failure_of(stage: str, error: Exception) -> Failure:
 
 
 class surviving:  # noqa: N801 - a verb, as `suppress`
-    """If the body raises an error, add it to `failures`, and continue after the body. A closed pipe is no error: the
-    reader of the output has ended."""
+    """If the `with` block raises an error, add it to `failures`, and continue after the block. A closed pipe is no
+    error: the reader of the output has ended."""
 
     def __init__(self, stage: str, failures: list[Failure]) -> None:
         self._stage, self._failures = stage, failures

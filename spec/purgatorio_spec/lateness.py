@@ -51,8 +51,8 @@ class Lateness:
 
 
 def lateness_of(run: str, values_ns: Ints) -> Lateness | None:
-    """The distribution of lateness values, one value a task. None without values. A percentile is the smallest value
-    that at least this percentage of the values does not exceed."""
+    """The distribution of lateness values, one value a task. None without values. The p-th percentile: the smallest
+    value v such that p percent of the values are at most v."""
     if not len(values_ns):
         return None
     ordered = np.sort(values_ns)

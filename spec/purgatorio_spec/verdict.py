@@ -30,8 +30,7 @@ _WORST_FIRST: Final = (Verdict.VIOLATED, Verdict.INVALID_TRACE, Verdict.UNKNOWN,
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict of a whole from those of its parts: VIOLATED if a part is VIOLATED, SKIPPED only if all parts are
-    SKIPPED."""
+    """The worst verdict of these parts: VIOLATED if a part is VIOLATED, SKIPPED only if all parts are SKIPPED."""
     present = set(verdicts)
     return next((verdict for verdict in _WORST_FIRST if verdict in present), Verdict.SKIPPED)
 

@@ -178,7 +178,7 @@ class ExplorePackage(Struct, tag_field="kind", tag="explore-package"):
 
 
 class Enumeration(Struct):
-    """An enumeration of programs: the finished stages, the current stage, and the number of its programs that were
+    """An enumeration of programs: the finished stages, the current stage, and how many programs of this stage were
     searched."""
 
     complete: tuple[str, ...]
@@ -187,8 +187,8 @@ class Enumeration(Struct):
 
 
 class DrawnSum(Struct):
-    """A search by random programs. `enumeration` and `met` are by subject; `met`: which acts have met at which places,
-    and in how many runs. `refused`: programs that also violate a clause without the bug, and so do not show the bug."""
+    """A search by random programs. `enumeration` and `met` are by subject. `met`: which acts met at which places, and
+    in how many runs. `refused`: programs that violate a clause even without the bug."""
 
     seed: int
     programs: Count

@@ -130,7 +130,7 @@ def caused(run: Run, history: OperationHistory) -> Finding:
       `try_complete` calls that returned false.
     - The operation was not completed, or a `try_complete` or an expiry that began after the `cancel_for_key` completed
       it.
-    - No other `cancel_for_key` of the key that began before the return returned the operation.
+    - No other `cancel_for_key` of the key returned the operation, if it began before this one returned.
     """
     if (broken := _not_given_back(run, history)) is not None:
         return broken
@@ -358,8 +358,8 @@ def no_overlap(run: Run, history: OperationHistory) -> Finding:
     The start and the end of both functions are recorded while the lock of the operation is held. So if two recorded
     intervals overlap, the functions did overlap. If records were dropped, the return of a call may be missing. An
     overlap with such a call is UNKNOWN. With the profile `pending-flag`, the first `try_complete` of a registration
-    takes no lock, because no other thread knows the operation yet. A second registration breaks this reason. A
-    `try_complete` after the completion is allowed: Kafka 2.7.2 makes such calls.
+    takes no lock, because no other thread knows the operation yet. After a second registration, this is no longer true.
+    A `try_complete` after the completion is allowed: Kafka 2.7.2 makes such calls.
     """
     beside = run.profile.completes_beside
     if beside and len(history.registrations) > 1:

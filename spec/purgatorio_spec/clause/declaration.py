@@ -6,9 +6,9 @@ it needs.
     @O3.of_operation
     def expiration_after_completion(run: Run, history: OperationHistory) -> Finding: ...
 
-A judging function is pure. Its arguments are the facts of the run and one part of the run, such as one operation. The
-result says that the part keeps the clause, breaks the clause, or has no occasion (no case that could break the clause),
-or that the judgement is unknown. The class `Clause` adds the id of the operation to a violation. If the trace has
+A judging function is pure. Its arguments are the facts of the run and one part of the run, such as one operation. There
+are four results: the part keeps the clause, breaks the clause, or has no occasion (no case that could break the
+clause), or the judgement is unknown. The class `Clause` adds the id of the operation to a violation. If the trace has
 dropped records, `Clause` changes some violations to UNKNOWN.
 """
 
@@ -29,8 +29,8 @@ class Broken:
     """A violation: a short name of its cause, the positions of the events that show it, and texts of the allowed and
     the seen behavior.
 
-    `stands`: the recorded events show the violation even if records were dropped. Otherwise a dropped record may excuse
-    it.
+    `stands`: the events show the violation even if records were dropped. If `stands` is false, a dropped record may
+    excuse it.
     """
 
     cause: str
@@ -62,7 +62,7 @@ class Wording(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A sentence and its formula. `profiles`: the profiles that have the rule, if not all have it."""
+    """A sentence and its formula. `profiles`: the profiles that have the rule, or "" for all."""
 
     sentence: str
     formula: str
@@ -114,7 +114,7 @@ class Clause:
         self._reading: OfReading | None = None
 
     def wording_in(self, profile: str) -> Wording:
-        """The title, and the sentences of the rules that the profile has. If no profile is known, of all rules."""
+        """The title, and the sentences of the profile's rules. Without a known profile, the sentences of all rules."""
         mine = (one for one in self.rules if not one.profiles or profile in one.profiles.split(", "))
         return Wording(self.title, as_promise(one.sentence for one in mine)) if profile else self.wording
 

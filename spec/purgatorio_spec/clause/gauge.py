@@ -24,9 +24,9 @@ one `advance_clock`. (During an `advance_clock`, a purge may be paused between r
 
 *raced*: if a cancel comes during an add or during a move between buckets, size() may count the cancelled task until its
 bucket is flushed (profiles `locked` and `pending-flag`). A task is *raced* if a cancel of the task began during an add,
-or if another thread recorded an event during the cancel. A raced task counts from the call of this cancel until a
-`quiesce` that comes a reaper's period after the task would have been late. The number of raced tasks is not limited. If
-a task ended once and was added again, and the trace does not show whether it ended again, the task counts as raced too.
+or if another thread recorded an event during the cancel. A raced task counts from the call of this cancel on. The count
+ends at the first `quiesce` a reaper's period or more after the late bound of the task. There may be any number of raced
+tasks. A task that ended, was added again, and may have ended again counts as raced too.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding

@@ -31,8 +31,8 @@ class Due(Enum):
 
 def at_the_end(run: Run, due_t: int) -> Due:
     """Whether a task that was due at `due_t` must have run by the end of the run. It must if the declared late bound
-    has passed, or if a `quiesce` came a reaper's period or more after `due_t`. (If the late bound is less than this
-    period, the late bound counts; without a late bound, two ticks.)"""
+    has passed, or if a `quiesce` came a reaper's period or more after `due_t`. (The shorter of this period and the late
+    bound counts. Without a late bound, two ticks count.)"""
     facts, late_ns = run.facts, run.late_ns
     slack_ns = SETTLED_TICKS * (run.tick_ns or 0) if late_ns is None else min(late_ns, REAPER_PERIOD_NS)
     if facts.rest_t is not None and due_t + slack_ns <= facts.rest_t:
@@ -104,8 +104,8 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
 def may_have_been_given_back(
     run: Run, history: OperationHistory, keys: Iterable[str], before_i: int = NEVER
 ) -> bool:
-    """Whether a `cancel_for_key` of one of the keys, whose result is not recorded, may have returned the operation
-    before that position."""
+    """Whether a `cancel_for_key` with an unrecorded result may have returned the operation before `before_i`. Only
+    calls for one of these keys count."""
     registration = history.registration
     calls = (call for key in keys for call in run.facts.unsettled.get(key, ()))
     return registration is not None and any(

@@ -23,7 +23,7 @@ T12 = Clause("T12")
 def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
     """Judge a task that was added once, without a delay, inside an `advance_clock`.
 
-    If the task did not fire, it is an occasion only if `turn` is `same` and this `advance_clock` returned. P3 judges an
+    A task that did not fire is an occasion only if `turn` is `same` and the `advance_clock` returned. P3 judges an
     `advance_clock` that never returns.
     """
     if len(history.adds) != 1 or history.cancels or history.resets or history.forces or history.cancelled:

@@ -8,8 +8,7 @@ is a barrier too: even if the task is due at the reset, it starts only at the ne
 cannot revoke a run that is being started returns 0 or no result. A second add is no barrier, because it has no result:
 even a sound timer, such as Go's `AfterFunc`, may be starting the former run.
 
-A reset without a result moves a task that is pending. If the task may have ended before the reset, the task may run
-once more, or not.
+A reset without a result moves a pending task. A task that may have ended before the reset may run once more, or not.
 """
 
 from dataclasses import replace

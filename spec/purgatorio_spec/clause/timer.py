@@ -227,14 +227,14 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     """Judge the fires of the task against each stop.
 
     If all events of the trace are on one thread, a cancel that returned 1 is a barrier in every profile: no other
-    thread can have been starting the task. A cancel without a result is a barrier only if both hold: the profile has
-    barriers, and all events are on one thread. (Otherwise such a cancel may come too late, and cannot report this.) If
-    an operation is completed before its task is in the timer, the task counts as cancelled when the registration
-    returns. A `cancel_for_key` during the registration is no stop. Rule 4 has these conditions:
+    thread can have been starting the task. Then a cancel without a result is a barrier too, but only in a profile with
+    barriers. (On several threads, a cancel without a result may come too late, and cannot report this.) If an operation
+    is completed before its task is in the timer, the task counts as cancelled when the registration returns. A
+    `cancel_for_key` during the registration is no stop. Rule 4 has these conditions:
 
     - The cancel returned 0 before the deadline minus `early_ns`, and the task fired later.
     - Every add, run and other cancel that began before the end of this cancel had ended before this cancel began.
-    - The last of these calls to begin was an add.
+    - Of these adds, runs and cancels, the last to begin was an add.
     - Each earlier add was followed by a run or a cancel of its own.
     - No record was dropped.
     """

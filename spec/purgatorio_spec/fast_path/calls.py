@@ -17,8 +17,8 @@ Places = npt.NDArray[np.intp]
 
 class Paired(NamedTuple):
     """The calls of a batch's rows. `call_row`: for each row, the run's row of its call (its own row if it is no return,
-    -1 for a return without a call). Places in the batch: `uncalled` are returns without an open call, and `crossed` are
-    returns that came before the return of an inner call."""
+    -1 for a return without a call). Row numbers in the batch: `uncalled` has the returns without an open call.
+    `crossed` has the returns that came before the return of an inner call."""
 
     call_row: Ints
     uncalled: Places

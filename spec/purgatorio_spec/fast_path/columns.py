@@ -19,7 +19,7 @@ Kind = TypeVar("Kind", bound=np.generic)
 
 @dataclass(slots=True)
 class Columns:
-    """The columns are the fields of a subclass, whose annotations are names of array types of `trace.coded`."""
+    """The fields of a subclass are its columns. The annotation of a field names an array type of `trace.coded`."""
 
     @classmethod
     def none(cls) -> Self:
@@ -45,7 +45,7 @@ class Stretches(Columns):
     last: Ints
 
     def rows(self, thread: Ints, at: Ints) -> Flags:
-        """Which rows, given by thread and position in order, are in any of the stretches."""
+        """For each row (a thread and a position, in order), whether it is in one of the stretches."""
         found = np.zeros(len(at), bool)
         if not len(at) or not len(self.thread):
             return found

@@ -79,8 +79,8 @@ class Outer:
 class Fold:
     """One run. Feed its batches in order, then call `conclude` once.
 
-    Memory: about 40 to 60 bytes for each operation, the open calls, and the pages of `fold.paged`. Batches are stored
-    up to `held_bytes` (None: all, if they cannot be read again; 0: none).
+    Memory: about 40 to 60 bytes for each operation, the open calls, and the pages of `fold.paged`. `held_bytes`: the
+    limit of the stored batches. 0 stores none. None stores all, for a file that cannot be read again.
     """
 
     def __init__(self, header: Header, held_bytes: int | None = HELD_BYTES) -> None:
@@ -434,7 +434,7 @@ class Fold:
         )  # fmt: skip
 
     def key_cancels(self) -> Ints:
-        """The calls of `cancel_for_key`, as numbers that grow with their keys, and then with their rows."""
+        """The calls of `cancel_for_key`, each as one integer. The integers sort the calls by key, and then by row."""
         calls = [
             (key, one["row"]) for one in self.cancels if one["ph"] == "call" for key in one["keys"] or ()
         ]

@@ -45,7 +45,7 @@ class Names:
         return self._count
 
     def numbers(self, texts: pa.StringArray) -> Codes:
-        """By code in a batch, the number of its name. The last element is 0, for the code -1."""
+        """For each code in a batch, the number of the name. The last element is 0, for the code -1."""
         if self._last is None or not texts.equals(self._last):
             known = self._known
             some = [text for text in texts.to_pylist() if text is not None]

@@ -143,9 +143,9 @@ _ROWS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_FIELDS])
 
 @dataclass(slots=True)
 class Wanted:
-    """The parts to judge. By operation number: `chosen`, and `retried`, those of them for which neighboring events of
-    their threads matter. `doubtful` by position, `inside` by row. `everything`: all checks are judged. `follows`: all
-    threads are followed, because `cancel_for_key` returned an operation."""
+    """The parts to judge. `chosen`: for each operation number, whether to judge the operation. `retried`: whether the
+    neighboring events of its threads matter too. `doubtful` is by position, `inside` by row. `everything`: all checks
+    are judged. `follows`: all threads are followed, because `cancel_for_key` returned an operation."""
 
     chosen: Flags
     retried: Flags

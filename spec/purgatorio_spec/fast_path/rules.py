@@ -317,7 +317,7 @@ def candidates(
     *,
     missed: Flags | None = None,
 ) -> Candidates:
-    """The candidates of a block. `rules` and `irregular` are parameters for tests that leave one out. `missed`: the
+    """The candidates of a block. Tests pass `rules` or `irregular` with one rule or reason less. `missed`: the
     operations that a key may have failed to return, which O2 judges when the run has ended."""
     b, run = block, block.run
     broken = b.always(run.dropped) | (b.always(False) if missed is None else Truth.of(missed))
@@ -338,7 +338,7 @@ def candidates(
 
 
 def lacks_a_rule(run: Run) -> bool:
-    """Whether a clause without a rule judges operations. It may read all of their context."""
+    """Whether a clause without a rule judges operations. Such a clause may read the whole context of the operations."""
     known = OF_ODD_ONES.union(RULES)
     return any(OPERATION in one.judges and one.id not in known for one in judged_clauses(run))
 

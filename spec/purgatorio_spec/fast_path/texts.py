@@ -28,7 +28,7 @@ class Texts:
         return len(self._known) + 1
 
     def numbers(self, texts: pa.StringArray) -> Codes:
-        """By code in a batch, the number of its text. The last element is 0, for the code -1."""
+        """For each code in a batch, the number of the text. The last element is 0, for the code -1."""
         if self._last is None or not texts.equals(self._last):
             known = self._known
             some = [known.setdefault(text, len(known) + 1) for text in texts.to_pylist() if text is not None]

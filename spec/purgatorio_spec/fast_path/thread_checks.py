@@ -43,8 +43,8 @@ class _Events(Columns):
 
 @dataclass(slots=True)
 class ThreadChecks:
-    """By thread: the last check event (`i`, and whether it was a call), and since then: whether an odd event came, the
-    number of tries that returned true, and the call of a try that is the last event (-1: none)."""
+    """For each thread: the last check event (`i`, and whether it was a call). About the later events: whether one of
+    them is odd, how many tries returned true, and the call of a try, if this call is the last event (else -1)."""
 
     CARRIED: ClassVar[tuple[str, ...]] = ("_i", "_call", "_odd", "_trues", "_try")
 

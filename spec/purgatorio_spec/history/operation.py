@@ -120,8 +120,8 @@ class GivenBack:
 class OperationHistory:
     """All events with one id, as calls and points, and the context for O2, O4, O7 and T4.
 
-    `checks`: for each of its keys, the check that returned first, of those that started after it was ready (and after
-    its last later evaluation that raised) and ended without an exception. It may have other checks too. `under`: by
+    `checks`: for each of its keys, the first check that returned without an exception, of the checks that started after
+    the operation was ready (and after its last evaluation that raised). Other checks may be there too. `under`: by
     `call_i` of a try that returned true, the check that directly contains the try (only if `cancel_for_key` returned
     the operation). `rates` and `delays`: its adds as a periodic task. `resets`: the resets of the task; those that set
     a deadline are in `adds` too.
@@ -189,7 +189,7 @@ class OperationHistory:
     @property
     def claim(self) -> Call | None:
         """The call that claimed completion: the call that returned true, else a call that ran `on_complete` (it may
-        have raised, or be open). A call is recorded before it starts, so the claim is never before `call_i`."""
+        have raised, or be open). The claim is never before `call_i`, because a call is recorded before it starts."""
         if winners := self.winners:
             return min(winners, key=lambda force: force.call_i)
         holding = (force for force in self.forces if any(force.contains(done) for done in self.completes))
@@ -201,9 +201,9 @@ class OperationHistory:
         return [force for force in self.forces if force.out is None]
 
     def in_force(self, i: int, early_ns: int, *, cancelled: bool = False) -> list[Call]:
-        """The adds that may have caused a fire at this position. They started before it. No later add moved the task,
-        and (unless `cancelled`) no cancel that returned before it removed the task, before the task could have been
-        submitted."""
+        """The adds that may have caused a fire at this position. Each started before the fire. No later add had moved
+        the task before it could be submitted, and (unless `cancelled`) no cancel that returned before the fire had
+        removed it."""
         takers = self.adds if cancelled else [*self.adds, *self.cancels]
         later = [call for call in takers if call.end_i < i and call.err is None and call.out != 0]
         return [

@@ -41,11 +41,11 @@ class Reading(RawReading):
 
     `live`: operations registered, not completed and not returned by a key; `waiting`: the entries of operations that
     not all of their keys have returned. `plain_tasks`: tasks in the timer that are no operations. `unseen`: the most
-    entries that the estimate of the last purge may have missed; `garbage_most`: those, plus the entries of a purge
-    interval of operations. `raced`: tasks with a cancel during which another event was recorded, or that began
-    during an add. At a `quiesce` long after its deadline, a task is not raced. Then `plain_tasks` and `tasks_most`
-    do not count a task that ended once and may have been added again. `tasks_least` leaves out tasks whose deadline
-    is nearer than two ticks: they may have been handed over to run.
+    entries that the estimate of the last purge may have missed. `garbage_most`: `unseen`, plus the most entries of
+    `purge_interval` operations. `raced`: tasks with a cancel during which another event was recorded, or that began
+    during an add. At a `quiesce` long after its deadline, a task is not raced. Then `plain_tasks` and `tasks_most` do
+    not count a task that ended once and may have been added again. `tasks_least` leaves out tasks whose deadline is
+    nearer than two ticks: they may have been handed over to run.
     """
 
     live: int
@@ -62,8 +62,8 @@ class Reading(RawReading):
 
 @dataclass(frozen=True, slots=True)
 class CheckCall:
-    """One returned call. `completed`: the operations whose `try_complete` returned true directly under it, that is, on
-    its thread, inside it, and inside no other purgatory call made from within it."""
+    """One returned call. `completed`: the operations whose `try_complete` returned true directly under the check: on
+    its thread, inside the check, and inside no inner call of the purgatory."""
 
     key: str
     th: str

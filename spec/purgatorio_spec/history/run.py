@@ -125,9 +125,9 @@ class Run:
         return f"declared late bound {exact(late_ns - slack_ns)} + {exact(slack_ns)}, {why}"
 
     def chance_t(self, t: int, added_i: int) -> int:
-        """The time by which a task that must run by `t` can run. In virtual time this is the first `advance_clock`
-        that ends at `t` or later and begins after `added_i`, the call that added the task; if there is none, never. An
-        advance during which the task was added may run it, or leave it to the next one."""
+        """The time by which a task that must run by `t` can run. In virtual time this is the first `advance_clock` that
+        ends at `t` or later and begins after `added_i`, the call that added the task; if there is none, never. If the
+        task was added during an advance, this advance may run it, or leave it to the next advance."""
         advances = self.facts.advances
         if not self.virtual or not advances:
             return t

@@ -58,15 +58,15 @@ def select(table: pa.Table, *functions: str) -> pa.Table:
 
 @dataclass(slots=True)
 class KeyChecks:
-    """The returned checks of one key in the order of their calls. For each check: which of it and the later checks
-    returned first."""
+    """The returned checks of one key in the order of their calls. For each check: of this check and all later checks,
+    the one that returned first."""
 
     call_i: list[int] = field(default_factory=list)
     ret_i: list[int] = field(default_factory=list)
     first: list[int] = field(default_factory=list)
 
     def close(self) -> None:
-        """Find, for each check, which of it and all later checks returned first."""
+        """Find, for each check, the first return of this check and all later checks."""
         best = -1
         self.first = [0] * len(self.call_i)
         for at in range(len(self.call_i) - 1, -1, -1):
@@ -104,8 +104,9 @@ def checks_by_key(table: pa.Table) -> dict[str, KeyChecks]:
 
 
 def check_context(table: pa.Table) -> Iterator[ContextRow]:
-    """For O4, the relevant checks of each operation and key, as context rows: of the checks that started after the
-    operation was ready, and after each later evaluation that raised an exception, the check that returned first."""
+    """For O4, the relevant checks of each operation and key, as context rows. There is one for the moment when the
+    operation was ready, and one for each later evaluation that raised: of the checks that started after this moment,
+    the one that returned first."""
     by_key = checks_by_key(table)
     since: dict[str, list[int]] = {}
     for f, ph, operation, i, err in values(
@@ -413,8 +414,8 @@ def broken_records(table: pa.Table) -> dict[str, tuple[int, int]]:
 def key_cancels(
     rows: Sequence[Mapping[str, Any]], told: bool
 ) -> tuple[dict[str, list[tuple[int, int]]], dict[str, list[KeyCancel]]]:
-    """`RunFacts.unsettled` and `settled`, from the `cancel_for_key` events of a run in order. `told`: the trace has
-    `cancelled` events."""
+    """`RunFacts.unsettled` and `settled`, from the `cancel_for_key` events of a run in order. `told`: whether the trace
+    has `cancelled` events."""
     ended = {row["c"]: row for row in rows if row["ph"] == "ret"}
     unsettled: dict[str, list[tuple[int, int]]] = {}
     settled: dict[str, list[KeyCancel]] = {}

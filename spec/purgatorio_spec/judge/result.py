@@ -82,7 +82,7 @@ class Tally:
 @dataclass(slots=True)
 class RunTally:
     """The results of all clauses over parts of a run. `repeated`: the number of calls that are recorded twice, and the
-    first. `told` is called with each violation; only the first few are stored. `failures`: the first error of each
+    first. `told` gets each violation. Only the first few violations are stored. `failures`: the first error of each
     clause whose judging function raised."""
 
     clauses: dict[str, Tally] = field(default_factory=dict)

@@ -20,7 +20,7 @@ S = TypeVar("S", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A result, and the shortest path that refutes its first violated property, as a table."""
+    """A result. `story`: the shortest path that breaks a property, as a table; empty if all properties hold."""
 
     answer: ModelResult
     story: str

@@ -50,14 +50,14 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class JumpOrigin:
-    """The place of an instruction: it converts a target label into the number to add to the state."""
+    """The place of an instruction in a program. `to` computes the number that a jump to a label adds to the state."""
 
     counter: Bits
     here: int
     labels: Mapping[str, int]
 
     def to(self, label: str) -> int:
-        """The difference that moves this thread's program counter to `label`."""
+        """The number to add to the state, so that this thread's program counter is at `label`."""
         return (self.labels[label] - self.here) << self.counter.shift
 
 
@@ -110,7 +110,7 @@ END = "end"
 
 
 class ThreadProgram:
-    """The instructions of one thread over its program counter; the label `end` is its last."""
+    """The instructions of one thread, by its program counter. The last label is `end`."""
 
     def __init__(self, counter: Bits, instructions: Sequence[Instruction]) -> None:
         labels = {instruction.label: at for at, instruction in enumerate(instructions)}
@@ -130,7 +130,7 @@ class ThreadProgram:
         return self.names[self.counter.get(state)]
 
     def is_at(self, labels: Sequence[str]) -> Callable[[int], bool]:
-        """A predicate: this thread is at one of `labels` (unknown labels are an error)."""
+        """Returns a predicate of a state: whether this thread is at one of `labels`. An unknown label is an error."""
         wanted = frozenset(self.labels[label] for label in labels)
         shift, mask = self.counter.shift, (1 << self.counter.width) - 1
         return lambda state: ((state >> shift) & mask) in wanted
@@ -161,7 +161,8 @@ def interleave(programs: Sequence[ThreadProgram]) -> Callable[[int], list[tuple[
 
 
 def sorted_records(first_shift: int, width: int, count: int) -> Callable[[int], int]:
-    """Symmetry of `count` equal records of `width` bits each: the representative has them sorted."""
+    """Returns a function that sorts `count` records of `width` bits in a state. So states that differ only in the order
+    of these records become equal (symmetry)."""
     record = (1 << width) - 1
     whole = ((1 << (width * count)) - 1) << first_shift
     shifts = [first_shift + width * index for index in range(count)]

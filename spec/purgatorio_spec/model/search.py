@@ -10,7 +10,7 @@ S = TypeVar("S", bound=Hashable)
 
 
 class Reachable(Generic[S]):
-    """The reachable states of a model, each with the canonical state it was first reached from."""
+    """The reachable states of a model. For each state: the canonical state from which the search first reached it."""
 
     def __init__(self, model: Model[S], limit_states: int) -> None:
         if model.canonical is not None and model.eventually:
@@ -90,7 +90,8 @@ class Reachable(Generic[S]):
         return path[::-1]
 
     def trace_to(self, state: S) -> Trace:
-        """The shortest path, followed again on concrete states so that symmetry renames no thread."""
+        """The shortest path to `state`, in concrete states, because symmetry may rename the threads of canonical
+        states."""
         steps, _ = self.walk(self.path_to(state))
         return Trace(tuple(steps))
 

@@ -65,7 +65,7 @@ class Model(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class ModelFinding:
-    """The answer for one property, with the shortest path where it is refuted."""
+    """The verdict on one property, and the shortest path that breaks it (None if none was found)."""
 
     property: str
     verdict: Verdict
@@ -82,7 +82,7 @@ class ModelResult:
 
     @property
     def verdict(self) -> Verdict:
-        """VIOLATED if any property is, else UNKNOWN if any is, else PASS."""
+        """VIOLATED if any property is VIOLATED, else UNKNOWN if any is UNKNOWN, else PASS."""
         return worst(finding.verdict for finding in self.findings)
 
     def finding(self, name: str) -> ModelFinding:
@@ -93,7 +93,7 @@ class ModelResult:
 
 
 def render(trace: Trace, columns: Sequence[str]) -> str:
-    """The table; columns of actors that do not move are left out, so a short path stays narrow."""
+    """The path as a table. An actor that does not move has no column, so a short path stays narrow."""
     acting = {step.column for step in (*trace.steps, *trace.loop)}
     shown = [column for column in columns if column in acting]
     widths = [_width(column, trace) for column in shown]

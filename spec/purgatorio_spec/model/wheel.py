@@ -72,7 +72,8 @@ class WheelCase:
 
 
 class WheelState(NamedTuple):
-    """`clocks` has one entry a level; `fired_tick` is the last tick fired in the running drain (NEVER: none)."""
+    """`clocks` has one entry a level; `fired_tick`: the tick of the last task that the running drain fired (NEVER:
+    none)."""
 
     now: int
     draining: bool
@@ -84,7 +85,7 @@ class WheelState(NamedTuple):
 
 
 def initial(world: WheelCase) -> WheelState:
-    """An empty wheel of one level whose clock is the start, floored to the tick."""
+    """An empty wheel of one level. Its clock is the start time, rounded down to the tick."""
     floor = world.start - world.start % world.tick
     return WheelState(world.start, False, world.tasks, (floor,), (), (), NEVER)
 
@@ -184,7 +185,8 @@ class ModelWheel:
         self.queue.append((expiration, level, slot))
 
     def flush(self, expiration: int, level: int, slot: int, before: WheelState) -> int:
-        """Advance the clocks, empty the bucket, insert its tasks again; the last tick fired in this drain."""
+        """Advance the clocks, empty the bucket, and insert its tasks again. Returns the tick of the last task that this
+        drain fired."""
         world = self.world
         self._advance(before.now if world.flaw is Flaw.ADVANCE_TO_NOW else expiration)
         self.queue.remove((expiration, level, slot))

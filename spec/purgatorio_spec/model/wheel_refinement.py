@@ -37,7 +37,7 @@ def _less(more: tuple[S, ...], fewer: tuple[S, ...]) -> tuple[S, ...]:
 
 
 def refinement(world: WheelCase) -> Model[WheelState]:
-    """The model of `world` with the refinement and the invariants as properties."""
+    """The model of the wheel `world`. Its properties are the refinement and the invariants."""
 
     def refines(before: WheelState, action: int, after: WheelState) -> bool:
         kind, index = action & 7, action >> 3

@@ -10,8 +10,8 @@ on. There are three rules in addition to the rules of `timer_set`:
 
 * If drains overlap, the tasks that are due at the start of each drain have been passed to the executor when all these
   drains have ended.
-* After a stop, the timer refuses every task, and `add` raises the refusal. Every task that was not refused is returned
-  by the stop, passed to the executor, or cancelled before.
+* After a stop, the timer refuses every task, and `add` raises the refusal. Every other task was cancelled before, is
+  returned by the stop, or is passed to the executor.
 * If an executor refuses a task, the task waits for a later drain, or `add` raises the exception.
 """
 
@@ -87,8 +87,7 @@ def judge_task(task: str, calls: tuple[TimerCall, ...], rules: TimerRules, now_m
 def possible_sizes(
     tasks: Iterable[str], calls: tuple[TimerCall, ...], rules: TimerRules, timer: int
 ) -> tuple[int, int]:
-    """The smallest and the largest correct result of `size()`, when these calls have ended and no other call is
-    open."""
+    """The smallest and the largest correct result of `size()` after these calls, while no other call is open."""
     least = most = 0
     for task in tasks:
         waits = _may_wait(task, calls, rules, timer)

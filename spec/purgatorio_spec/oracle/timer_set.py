@@ -40,5 +40,5 @@ def removed(state: Deadlines, deadline: int) -> Deadlines:
 
 
 def overdue(state: Deadlines, tick: int) -> tuple[int, ...]:
-    """The tasks that the drain that ends now should have fired. Empty if T2 holds."""
+    """The waiting tasks that are due. After a drain, they break T2."""
     return tuple(deadline for deadline in state.pending if due_at(deadline, tick) <= state.now)

@@ -13,7 +13,7 @@ from purgatorio_spec.proof.solver import Fact, Term, choose, integers
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Hypotheses and what should follow from them."""
+    """Hypotheses, and the formula that should follow from them."""
 
     hypotheses: tuple[Fact, ...]
     goal: Fact

@@ -18,8 +18,8 @@ LANE_MOST: Final = 26
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The columns of the threads. A column has the width that it needs, or its share of the room. Without `widths`,
-    there are too many threads, and one column has their names instead."""
+    """The columns of the threads. A column has the width that it needs, or its share of the room. `widths` is empty if
+    there are too many threads. Then one column has the names of the threads."""
 
     threads: tuple[str, ...]
     room: int

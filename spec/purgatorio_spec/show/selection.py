@@ -42,8 +42,8 @@ _OUT_SHOWN: Final = 3
 
 @dataclass(slots=True)
 class Tasks:
-    """The tasks for a wrong size, by the events up to `last_i`. `pending`: the waiting tasks in order of their adds,
-    each with the number of its adds without a fire. `out`: the removed tasks in order of their removals."""
+    """The tasks to show for a wrong size (T5), from the events up to `last_i`. `pending`: the waiting tasks in order of
+    their adds, each with the number of its adds without a fire. `out`: the removed tasks in order of their removals."""
 
     last_i: int
     pending: dict[str, int] = field(default_factory=dict)

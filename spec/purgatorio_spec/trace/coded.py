@@ -222,7 +222,7 @@ def _plain(column: Column, kind: pa.DataType) -> Column:
 
 
 def with_values(lists: Lists, made: Callable[[Column], Column]) -> Lists:
-    """A copy of the lists, with `made` applied to their values."""
+    """The lists with `made(values)` instead of their values."""
     first, last = lists.offsets[0].as_py(), lists.offsets[-1].as_py()
     offsets = pc.subtract(lists.offsets, pa.scalar(first, pa.int32()))
     return pa.ListArray.from_arrays(
@@ -276,7 +276,8 @@ class Numbered:
         return kept, values[kept]
 
     def keys(self, rows: Ints) -> tuple[Ints, Ints]:
-        """For each key of these rows, the place of its row in `rows`, and the place of the key in the batch's keys."""
+        """Two arrays with an element for each key of these rows: the index of its row in `rows`, and its index in the
+        batch's keys."""
         start = self.batch.key_from[rows].astype(np.int64)
         count = self.batch.key_from[rows + 1] - start
         place = np.repeat(np.arange(len(rows)), count)

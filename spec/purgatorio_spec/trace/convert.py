@@ -1,8 +1,8 @@
 """Converts a trace between JSON lines (plain, gzip, zstd) and Parquet, and validates the trace.
 
 One block of lines (or one row group of Parquet) is in memory at a time. Until the output is complete, it is a hidden
-file `.partial-...` in the same folder. After an error, this file is removed. If it stays (after a kill), the next run
-replaces it.
+file `.partial-...` in the same folder. After an error, this file is removed. After a kill, the file stays, and the next
+run replaces it.
 
 A round trip gives equal records, but not always equal bytes (order of fields, white space). Integers beyond 64 bits in
 `x_` fields may become floats.

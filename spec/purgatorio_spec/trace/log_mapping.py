@@ -28,16 +28,16 @@ WHATS: Final[tuple[What, ...]] = ("enqueued", "completed", "timed_out", "event")
 class LogMapping:
     """The names of columns, and the promises of the log's owner.
 
-    `id`: the columns that together identify a request. `key`: for each key of a request, the columns that together are
-    this key. In a log with one row for each request, `enqueued`, `completed` and `timed_out` name the columns with
-    times. In a log with one row for each event, `time` and `what` name the columns, and `words` gives the meaning of
-    each text in the column `what`. `timeout`: a column, or one number for all requests. `unit`: the unit of times that
-    are numbers. `timeout_unit`: the unit of time-outs. `time_format`: the form of other times, for `strptime`.
-    `time_zone`: the zone of times without a zone. `duplicates`: whether equal rows are refused, dropped or kept.
+    `id`: the columns that together identify a request. `key`: for each key of a request, the columns that form this
+    key. In a log with one row for each request, `enqueued`, `completed` and `timed_out` name the columns with times. In
+    a log with one row for each event, `time` and `what` name the columns, and `words` gives the meaning of each text in
+    the column `what`. `timeout`: a column, or one number for all requests. `unit`: the unit of times that are numbers.
+    `timeout_unit`: the unit of time-outs. `time_format`: the form of other times, for `strptime`. `time_zone`: the zone
+    of times without a zone. `duplicates`: whether equal rows are refused, dropped or kept.
 
     Promises, in nanoseconds: a request times out at most `early_ns` before and at most `late_ns` after its time-out. A
-    request is answered at most `answer_ns` after an event of its key, and at most `answer_early_ns` before one. Two
-    times that differ by at most `skew_ns` have no order. The four bounds include `skew_ns`.
+    request is answered at most `answer_ns` after an event of its key, and at most `answer_early_ns` before the event.
+    Two times that differ by at most `skew_ns` have no order. The four bounds include `skew_ns`.
     """
 
     id: tuple[str, ...]

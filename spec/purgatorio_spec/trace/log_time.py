@@ -24,8 +24,8 @@ class BadValue(ValueError):
 
 
 def time_ns(text: str, mapping: LogMapping, offsets: set[timedelta | None] | None = None) -> int:
-    """The time in ns since 1970. Adds the offset from UTC that it is written with to `offsets`, None for a number.
-    Raises `BadValue`."""
+    """The time in ns since 1970. Adds the offset from UTC in the text to `offsets` (None for a number). Raises
+    `BadValue`."""
     moment, beside_ns = _moment(text, mapping)
     if offsets is not None:
         offsets.add(None if moment is None else moment.utcoffset())

@@ -404,7 +404,7 @@ class Block:
 
 
 def parse_lines(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine], None]) -> Block:
-    """Parse a block line by line. For a single line, this is also the faster way."""
+    """Parse a block line by line. For a single line, this is faster than the columns of `block`."""
     events: list[tuple[int, Event]] = []
     others: list[tuple[int, Header | End]] = []
     for line in lines:

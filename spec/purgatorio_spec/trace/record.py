@@ -6,8 +6,8 @@ constants of this module. A test compares the published JSON Schema with the val
 The number `i` orders the events. A call is recorded before the call starts, and a return after the call has ended. So
 `a.ret.i < b.call.i` means that a happened before b. Otherwise events of two threads have no order.
 
-Not promised: that `t` grows with `i` across threads; that every call has a return (a call without a return may have
-taken effect or not); that `i` has no gaps.
+Three things are not promised. `t` need not grow with `i` across threads. A call may have no return; then it may have
+taken effect or not. `i` may have gaps.
 """
 
 from collections.abc import Mapping

@@ -18,8 +18,8 @@ stored its event.
 A ticket is the `next` of an `itertools.count`, which is atomic under the GIL; without a GIL a lock is used. `append`
 and `popleft` of a `deque` are documented as thread-safe.
 
-Not promised: that recording is free (about a microsecond per event, see docs/recording.md); that, of two events of
-different threads, the event with the greater `i` has the greater `t`.
+Recording costs about a microsecond per event (see docs/recording.md). Not promised: of two events of different threads,
+the event with the greater `i` may have the smaller `t`.
 """
 
 import itertools
@@ -98,8 +98,8 @@ class Recording(Protocol):
 def around(
     recording: Recording, f: str, id: str | None, action: Callable[[], T], out: Callable[[T], int | None]
 ) -> T:
-    """Run `action` as one recorded interval and return its value. An exception is recorded and raised again. `out`
-    makes the recorded result of the value."""
+    """Run `action` as one recorded interval and return its value. `out` computes the recorded result from this value.
+    An exception is recorded and raised again."""
     c = recording.call(f, id)
     try:
         value = action()
@@ -300,10 +300,9 @@ class Recorder(ByThread):
             return sum(log.dropped for log in self._logs)
 
     def drain(self, last: bool = False) -> list[Event]:
-        """The events recorded since the last drain, in the order of `i`, without gaps, each exactly once.
-
-        Events after a position that is reserved but not yet written stay for the next drain. With `last` (the threads
-        have ended), all events are returned, despite gaps."""
+        """The events recorded since the last drain, in the order of `i`, without gaps, each exactly once. Events after
+        a missing ticket stay for the next drain. With `last` (the threads have ended), all events are returned, despite
+        gaps."""
         with self._drain_lock:
             with self._logs_lock:
                 logs = list(self._logs)

@@ -67,8 +67,8 @@ def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def texts_of(schema: pq.ParquetSchema) -> list[str]:
-    """The columns of texts. All are read as dictionaries, because a repeated text needs almost no space in the file,
-    and must not be unpacked for each row."""
+    """The columns of texts. All are read as dictionaries. A repeated text needs almost no space in the file, and must
+    not be unpacked for each row."""
     leaves = (schema.column(at) for at in range(len(schema)))
     return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
 

@@ -32,7 +32,8 @@ class StreamedRecording(AbstractContextManager["StreamedRecording"]):
 
     A separate thread writes the events every `every_s` seconds. (With None, only `flush` writes.) The end of the block
     writes the rest and the end record. If an exception (also Ctrl-C) leaves the block, the rest is written without an
-    end record. A full disk ends the streaming: recording continues into the buffers, and the end of the block raises.
+    end record. A full disk ends the streaming: recording continues into the buffers, and the end of the block raises
+    OSError.
 
     Use JSON lines: a killed Parquet writer leaves no readable file.
     """

@@ -47,10 +47,9 @@ class _Todo:
 
 @dataclass(slots=True)
 class BoundedSearch:
-    """The chooser of these searches, and their state.
-
-    `chosen` is the whole schedule. The columns `enabled`, `oids` and `kinds` start at its step `prefix`. `todo` has the
-    untried schedules with at most `level` preemptions. `later` has the other schedules, by number of preemptions.
+    """The chooser and the state of these searches. `chosen` is the whole schedule. The columns `enabled`, `oids` and
+    `kinds` start at its step `prefix`. `todo` has the untried schedules with at most `level` preemptions. `later` has
+    the other schedules, by number of preemptions.
     """
 
     bound: int

@@ -46,8 +46,8 @@ def _not_told(name: str) -> None:
 
 @contextmanager
 def process_kept(met: Callable[[str], None] = _not_told) -> Iterator[None]:
-    """Raise EndsProcess if code of this thread, in the body, calls a function that ends the process. First call `met`
-    with the name of the function. If SystemExit leaves the body, raise RuntimeError instead."""
+    """Raise EndsProcess if code of this thread, in the `with` block, calls a function that ends the process. First call
+    `met` with the name of the function. Change SystemExit of the block into RuntimeError."""
     here = threading.get_ident()
 
     def refuse(real: Callable[..., object], name: str, /, *args: object, **named: object) -> object:
@@ -77,8 +77,8 @@ def process_kept(met: Callable[[str], None] = _not_told) -> Iterator[None]:
 
 @contextmanager
 def bounded_cpu(seconds: float) -> Iterator[None]:
-    """Raise NoEnd in the body after `seconds` of CPU time of this process. No limit outside of the main thread. In
-    another such body, the limit of the outer body does not count this one."""
+    """Raise NoEnd in the `with` block after `seconds` of CPU time of this process. No limit outside of the main thread.
+    The limit does not count the time inside a nested `bounded_cpu`."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -24,7 +24,8 @@ class Fingerprint:
             self._sum = self._sum_at_start
 
     def of(self, run: Execution) -> int:
-        """A 64-bit hash of the data each task has read, its next step, the value of every object, and the time."""
+        """A 64-bit hash of the state: for each task the data that it has read and its next step, the value of every
+        object, and the time."""
         assert run.objects is not None, "a state can be compared only in a run that keeps track of it"
         for oid in run.changed | run.volatile:
             shared = run.objects.get(oid)

@@ -24,8 +24,8 @@ _REMEMBERED = 200_000
 
 
 class HistoryJudge:
-    """Judges the histories of runs whose headers have the same constants (tick, bounds). `occasions`: the number of
-    occasions of each clause. Equal histories count once."""
+    """Judges the histories of runs whose headers have the same constants (tick, bounds). `occasions`: the occasions of
+    each clause, counted once for equal histories."""
 
     def __init__(self, run: Run) -> None:
         self.run = run

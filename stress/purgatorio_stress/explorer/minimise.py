@@ -1,7 +1,7 @@
 """Minimizes a counterexample: fewest preemptions, then fewest scheduling points, then fewest switches.
 
 The bounded search finds the smallest number of preemptions, and some counterexamples with this number. The result is
-the shortest of these. Not promised: that there is no shorter counterexample.
+the shortest of these; a shorter one may exist.
 """
 
 from typing import Final

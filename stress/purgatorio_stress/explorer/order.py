@@ -70,8 +70,8 @@ class Order(Generic[P]):
         self.learn(self._tasks.get(child, {}))
 
     def unordered(self, oid: int, place: P, *, writes: bool) -> list[P]:
-        """Record a use of a location. Return the places of earlier uses that race with it: they are not ordered before
-        it, and one of the two uses is a write."""
+        """Record a use of a location. Return the places of earlier uses that race with this use: they are not ordered
+        before it, and one of the two is a write."""
         task, mine = self.run.current.index, self.mine()
         found: list[P] = []
         write = self._writes.get(oid)

@@ -34,7 +34,7 @@ class Program(Protocol):
 
     @property
     def turns(self) -> int:
-        """The maximum number of iterations of a loop that calls `loop_head`."""
+        """The maximum number of iterations of a loop that waits for another thread, and so calls `loop_head`."""
 
     @property
     def horizon_ms(self) -> int:

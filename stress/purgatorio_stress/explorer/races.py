@@ -2,9 +2,9 @@
 atomic orders.
 
 `RacingSync` is the explorer's `Sync` with vector clocks in its locks and atomics. The release of a lock happens before
-the next acquire. The write of an atomic happens before later reads. A use of a cell is a race if another task's last
-write does not happen before the use. A write is also a race if a read of another task does not happen before the write.
-`RacingSync` is slow, so the explorer uses it only with `--races`.
+the next acquire. The write of an atomic happens before later reads. A use of a cell is a race if the last write by
+another task does not happen before the use. A write is also a race if a read by another task does not happen before the
+write. `RacingSync` is slow, so the explorer uses it only with `--races`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Replay tokens, and runs that follow a token.
 
 A token names a program and the whole schedule. For example, the token `two-events/locked/0/1x9-2x14-1x3` has four
-parts. The first three are the scenario, the dialect, and how many waits of each thread may time out early (`explore
---package` only). The schedule has 9 scheduling points of task 1, then 14 of task 2, then 3 of task 1. `T` means that
-time passes. A token does not name the mutant, so the replay needs the option `--mutant` too. A token is valid only for
-the version of the code that printed the token. If it does not fit the code, the replay reports this.
+parts: the scenario, the dialect, how many waits of each thread may time out early (0 without `--package`), and the
+schedule. The schedule has 9 scheduling points of task 1, then 14 of task 2, then 3 of task 1. `T` means that time
+passes. A token does not name the mutant, so the replay needs the option `--mutant` too. A token is valid only for the
+version of the code that printed it. The replay reports a token that does not fit the code.
 """
 
 from collections.abc import Sequence

@@ -84,8 +84,8 @@ class Exploration:
     orders: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def reached(self, limits: Limits, began: float) -> bool:
-        """Whether the search is at a limit, which `limit` then names. `began` is the start by the clock of `limits`,
-        which is read every 64 runs, or after each run if the runs are long."""
+        """Whether the search is at a limit, which `limit` then names. `began`: the start, by the clock of `limits`.
+        This clock is read every 64 runs, or after each run if the runs are long."""
         if self.schedules >= limits.schedules:
             self.limit = f"{limits.schedules} schedules"
         elif (

@@ -51,7 +51,8 @@ _LEFT: Final[list[object]] = []
 
 
 class Shared:
-    """An object that steps use. `oid` depends only on the task that created it and on the number of its creations."""
+    """An object that steps use. `oid`: its number, which depends only on the task that created it, and on how many
+    objects this task had created."""
 
     __slots__ = ("name", "oid", "run")
 
@@ -72,7 +73,7 @@ class Shared:
         return None
 
     def shows(self, kind: int, /) -> object:
-        """The data that a step of this kind lets the task read. None if the operation records its result itself."""
+        """The data that the task reads by a step of this kind. None if the operation itself records its result."""
         return None
 
 
@@ -284,8 +285,8 @@ class Execution:
     def leave(self) -> None:
         """End the calling task, if the run has ended and the task would otherwise wait or loop.
 
-        Code that catches even GreenletExit (a bare `except:` in a loop) would call this method forever. After
-        `_IN_VAIN` calls it stays suspended.
+        Code that catches even GreenletExit (a bare `except:` in a loop) would call this method forever. So after
+        `_IN_VAIN` calls the task stays suspended.
         """
         if not self._leaving:
             return
@@ -298,7 +299,7 @@ class Execution:
             self._main.switch()
 
     def point(self, obj: int, kind: int, awaited: Awaited | None = None) -> None:
-        """Announce the next step of the calling task. Return when the task is chosen."""
+        """Tell the chooser the next step of the calling task. Return when the task is chosen."""
         depth = self.depth
         if depth < self._until:
             self.depth = depth + 1

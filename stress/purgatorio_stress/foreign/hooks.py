@@ -157,7 +157,7 @@ class Hooks:
         return getattr(thing, name)
 
     def reads(self, thing: object, name: str) -> None:
-        """Make the step of a read of an attribute."""
+        """Make the step of an attribute read."""
         if self._world.run.live:
             self._use(thing, name, READ)
 
@@ -575,19 +575,19 @@ class Hooks:
                 self._touch(container, kind)
 
     def look(self, thing: T) -> T:
-        """Make a read of the containers of a value: in an unpacking, an addition, a test."""
+        """Make the step that reads the containers of a value: for an unpacking, an addition, a test."""
         if type(thing) not in self._nothing and self._world.run.live:
             self._use_all((thing,), READ)
         return thing
 
     def deep(self, thing: T) -> T:
-        """As `look`, and a read of the containers inside, at all levels: in a comparison, a formatted string."""
+        """As `look`, and also read the containers inside, at all levels: for a comparison, a formatted string."""
         if type(thing) not in self._nothing and self._world.run.live:
             self._use_all((thing,), READ, deep=True)
         return thing
 
     def match(self, subject: object, names: tuple[str, ...]) -> bool:
-        """Make the reads of a pattern on its subject. Always returns False."""
+        """Make the steps that read the value which a `match` compares with a pattern. Always returns False."""
         if self._world.run.live:
             self._use_all((subject,), READ, deep=True)
             for name in (*names, *getattr(type(subject), "__match_args__", ())):

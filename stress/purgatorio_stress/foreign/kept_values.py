@@ -33,7 +33,8 @@ _WITH_LOCK: Final = sys.version_info < (3, 12)
 
 
 class ThreadLocal:
-    """`threading.local`. The loader makes a subclass for one world. Its uses are no steps, as no data is shared."""
+    """`threading.local`. The loader makes a subclass for each program (`World`). Its uses are no steps, because threads
+    share no data in it."""
 
     __slots__ = ("__dict__", "_pg_made")
 
@@ -116,7 +117,8 @@ class CachedProperty:
 
 
 def stepping_dataclass(reads: Reads, kind: type | None = None, /, **options: Any) -> Any:
-    """`dataclasses.dataclass`. Its generated methods are not rewritten, so each makes the reads of all fields first."""
+    """`dataclasses.dataclass`. Its generated methods are not rewritten, so each first makes the steps that read all
+    fields."""
     if kind is None:
         return functools.partial(stepping_dataclass, reads, **options)
     own = {name for name in _WRITTEN if name in vars(kind)}

@@ -2,9 +2,9 @@
 modules of the standard library.
 
 `sys.modules` is unchanged, except during the import. Each loaded module gets its own `__import__`. So `from threading
-import Lock` and `import threading` give the explorer's `threading`. Threads and locks of this `threading` are in the
-module `threads`. Its other classes, such as `Condition`, come from the source of the standard `threading`. The modules
-`queue`, `sched` and `concurrent.futures` are loaded from their unchanged source.
+import Lock` and `import threading` give the explorer's `threading`. The module `threads` has its threads and locks. Its
+other classes, such as `Condition`, come from the source of the standard `threading`. The modules `queue`, `sched` and
+`concurrent.futures` are loaded from their unchanged source.
 """
 
 import ast

@@ -3,7 +3,8 @@
 Only bodies of functions are changed, because only one thread imports a module. The line numbers do not change, so
 tracebacks and tables show the user's own lines.
 
-Not covered: the unpacking of a target of a comprehension. A `match` reads its whole value in one step before each case.
+Not covered: an unpacking in the target of a comprehension (`for a, b in ...`). A `match` reads its whole value in one
+step before each case.
 """
 
 import ast
@@ -146,7 +147,7 @@ class Rewriter(ast.NodeTransformer):
         return [kept, _copied(node, node)]  # type: ignore[return-value]  # as `visit_Assign`
 
     def visit_With(self, node: ast.With) -> ast.AST:
-        """Bind a target that is not a local name by the first statement of the body."""
+        """Move the binding of a target that is not a local name into the first statement of the `with` block."""
         for number, item in enumerate(node.items):
             item.context_expr = self._expression(item.context_expr)
             target = item.optional_vars

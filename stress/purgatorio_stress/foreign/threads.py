@@ -227,7 +227,7 @@ class ForeignClocks:
 
 
 class ForeignThread:
-    """`threading.Thread` with a task as its body. `thread_names` makes a subclass for one world."""
+    """`threading.Thread`, run by a task of the explorer. `thread_names` makes a subclass for each program (`World`)."""
 
     _pg_world: ClassVar[World]
 

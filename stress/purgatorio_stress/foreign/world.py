@@ -1,7 +1,7 @@
 """The state of one explored program: its run, the numbers of its objects, its vector clocks.
 
-A *location* is the object of a step: an attribute, a container, a lock. At the first use, the task gives the location a
-number from its own range. So the number is equal in every run that reaches this use in the same way.
+A *location* is the object of a step: an attribute, a container, a lock. The task that first uses a location gives it a
+number from the task's own range. So every run that reaches this use in the same way gives the same number.
 
 Vector clocks compute which steps happen before other steps. Steps are ordered by locks, by the start and the end of
 threads, and by operations on containers. The use of an attribute or a global variable orders nothing. Two uses of one
@@ -189,7 +189,7 @@ class World:
         return number
 
     def identity(self, thing: object) -> int:
-        """The result of `id`, equal in every run. An address would differ."""
+        """A number for the object, such as `id` returns, but equal in every run."""
         known = self._identities.get(id(thing))
         if known is None:
             number = len(self._identities) + 1 if self.loading else self.number(thing, "id")
@@ -234,7 +234,7 @@ class World:
         self.run.move_clock(max(self.run.now_ms, deadline_ns))
 
     def ends_the_process(self, name: str) -> None:
-        """Record a call that would end the explorer's process. End the run. The verdict is then not PASS."""
+        """Record a call that would end the explorer's process, and end the run. The verdict is then not PASS."""
         self.uncontrolled.add(name)
         if self.run.live:
             self.run.finish(ExecutionEnd("cut"))
@@ -282,7 +282,8 @@ class World:
         self.run_races.add(Race(described(thing, name), one, two))
 
     def turn(self, turns: list[int]) -> None:
-        """Count an iteration of the caller's loop. `turns`: the number of iterations at one virtual time, this time."""
+        """Count an iteration of the caller's loop. `turns`: the number of iterations at one virtual time, and this
+        time."""
         run = self.run
         turns[:] = turns[0] + 1 if turns[1] == run.now_ms else 1, run.now_ms
         if turns[0] > MAX_TURNS:

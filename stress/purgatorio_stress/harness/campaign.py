@@ -84,7 +84,8 @@ class StressPlan:
 
 @dataclass(slots=True)
 class StressResult:
-    """The result of a run. `problem`: the reason of an early end. `tables` then has the rounds until this end."""
+    """The result of a run. `problem`: the reason if the run ended early. `tables` then has the rounds until this
+    end."""
 
     seed: int
     tables: list[OutcomeTable] = field(default_factory=list)

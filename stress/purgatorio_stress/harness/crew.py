@@ -2,7 +2,7 @@
 
 The barrier before a round uses only atomic reads and writes, so that no lock wakes a thread late. Each thread sets its
 flag, and then reads the flags of the other threads until all are set. Between two reads it releases the GIL. Then each
-thread runs an empty loop for a random time, so that the relative starts vary. (To read or write an item of a list is
+thread runs an empty loop for a random time, so that the relative starts vary. (The read or write of a list item is
 atomic, also without the GIL.)
 """
 

@@ -36,12 +36,12 @@ _OWNER: Final = re.compile(r"owner=(\d+)")
 
 
 class RoundStopped(BaseException):
-    """Raised in loops of the code under test after an abort. No `Exception`, because this code contains exceptions."""
+    """Raised in loops of the code under test after an abort. No `Exception`, because this code may catch those."""
 
 
 class OwnThread(RuntimeError):
-    """The code under test starts a thread in a round. This thread would wait by a clock that does not move, and would
-    outlive the round."""
+    """Raised if the code under test starts a thread in a round. The thread would wait for a clock that does not
+    move."""
 
 
 @dataclass(slots=True)

@@ -68,7 +68,7 @@ def drawn(
 
 @contextmanager
 def applied(settings: Settings) -> Iterator[None]:
-    """Apply the switch interval and the processors in the body. Afterwards restore both."""
+    """Apply the switch interval and the processors inside a `with` block."""
     interval_s = sys.getswitchinterval()
     processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     try:

@@ -76,7 +76,8 @@ class SilentLog:
 class RoundLog(ByThread):
     """The recorder of one round: a buffer for each thread, a ticket from 0 for each event. Read it after the threads.
 
-    Each round creates one, so it is cheaper than `Recorder`: no draining while threads record, no change of threads.
+    It is cheaper than `Recorder`, because each round creates one: it is not drained while threads record, and its
+    threads do not change.
     """
 
     __slots__ = ("_logs", "_ticket", "_time")

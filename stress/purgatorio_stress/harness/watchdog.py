@@ -1,9 +1,9 @@
 """The watchdog: finds a run of threads that makes no progress.
 
-The watchdog counts *beats*. A beat is one wait of the coordinating thread during which the run made no progress. While
-the machine sleeps, there are no beats, so a sleep of the machine causes no verdict. The verdict (clause P3) names the
-line of each thread, says whether the thread moved between the last two beats, and names the held locks. If the locks
-store their holders, the verdict names the holders too.
+The watchdog counts *beats*. A beat is one wait of the coordinating thread, during which the run made no progress. A
+machine that sleeps has no beats, so its sleep causes no verdict. The verdict (clause P3) names the line of each thread,
+says whether the thread moved between the last two beats, and names the held locks. If the locks store their holders,
+the verdict names the holders too.
 """
 
 import sys

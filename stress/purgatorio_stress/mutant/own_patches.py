@@ -31,7 +31,7 @@ class BadPatches(ValueError):
 
 
 def bug_of(text: str | None) -> Bug:
-    """The bug of `FILE`, or of one entry of its table: `FILE:NAME`. A bug without patches for None. Raises
+    """The bug in `FILE`, or in one entry of its table (`FILE:NAME`). For None: a bug without patches. Raises
     BadPatches."""
     if not text:
         return SOUND

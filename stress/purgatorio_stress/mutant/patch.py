@@ -54,7 +54,7 @@ class Bug:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Apply the patches in the body."""
+        """Apply the patches inside a `with` block."""
         with patched(self.patches):
             for container in self.memory:
                 container.clear()
@@ -66,8 +66,8 @@ SOUND: Final = Bug()
 
 
 def edited(owner: object, attribute: str, *words: str) -> Patch:
-    """A patch of the function by text. `words`: pairs of an old text, which the source must have once, and a new text.
-    Line numbers are those of the file."""
+    """A patch that edits the source of the function. `words`: pairs of an old text, which the source must have once,
+    and a new text. The line numbers stay those of the file."""
     function = getattr(owner, attribute)
     if not isinstance(function, FunctionType):
         raise TypeError(f"{attribute} of {owner} is not a function")
@@ -115,7 +115,7 @@ def wrapped(owner: object, attribute: str, around: Callable[..., object]) -> Pat
 
 @contextmanager
 def patched(patches: Sequence[Patch]) -> Iterator[None]:
-    """Apply all patches in the body."""
+    """Apply all patches inside a `with` block."""
     kept = [(patch, _own(patch.owner, patch.attribute)) for patch in patches]
     try:
         for patch in patches:

@@ -44,7 +44,8 @@ def pairs_of(drawn: Drawn) -> set[Pair]:
 
 
 def draw(vocabulary: Vocabulary, dialect: str, rng: random.Random, worth: Callable[[Pair], float]) -> Drawn:
-    """A random legal program: of `_HANDFUL` candidates, the one whose pairs have the highest sum of `worth`."""
+    """A random legal program: of `_HANDFUL` candidates, the one with the highest sum of `worth` over its pairs
+    (`pairs_of`)."""
     thrown: list[Drawn] = []
     for _ in range(20 * _HANDFUL):
         one = _throw(vocabulary, rng)

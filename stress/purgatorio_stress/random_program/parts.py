@@ -28,7 +28,8 @@ class _Task(TimerTask):
 
 
 class BucketPlayer(Player):
-    """Two buckets, and the list of offered buckets. A flush of bucket 1 moves entries to bucket 0; of 0, it removes."""
+    """Two buckets, and the list of offered buckets. A flush of bucket 1 moves its entries to bucket 0. A flush of
+    bucket 0 removes its entries."""
 
     def __init__(self, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)

@@ -86,14 +86,14 @@ class Player:
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """Count a planned exit that leaves the body, and suppress it."""
+        """Count a planned exit that the `with` block raises, and suppress it."""
         try:
             yield
         except PlannedExit:
             self.exits["told"] += 1
 
     def must_refuse(self, call: Callable[[], object], error: type[Exception], what: str) -> None:
-        """In the body, a wrong argument must be refused with this error. Any other error ends the thread (O8)."""
+        """`call` passes a wrong argument, and must raise this error. Any other error ends the thread (O8)."""
         with suppress(error):
             call()
             self.breaks("CHECK", what, f"a wrong argument was taken: {call}")
@@ -126,7 +126,7 @@ class Player:
 
     @contextmanager
     def drained(self) -> Iterator[None]:
-        """Ignore ExecutorClosed and TimerClosed in the body if the subject is shut down."""
+        """Ignore ExecutorClosed and TimerClosed of the `with` block if the subject is shut down."""
         try:
             yield
         except (ExecutorClosed, TimerClosed):
@@ -198,8 +198,8 @@ class Plain:
 
     `starts`: other set-ups, for states far from the initial state. `settings`: the settings, if not the first value of
     each. `raising`: settings of programs whose callback raises. `shapes`: the numbers of acts of the threads, in the
-    order of the search. `shifted`: settings with which the smallest programs are repeated. `mirrored`: the things of
-    programs whose threads mirror each other. `together`: things that are due together (default: copies of the first).
+    order of the search. `shifted`: further settings for the smallest programs. `mirrored`: the things of programs whose
+    threads mirror each other. `together`: things that are due together (default: copies of the first).
     """
 
     things: tuple[tuple[int, ...], ...]

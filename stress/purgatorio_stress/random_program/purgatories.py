@@ -141,7 +141,7 @@ class PurgatoryPlayer(Player):
         self.call_back("complete", number)
 
     def tried(self, number: int) -> None:
-        """The callback of a try. The first try runs in the registration, and has no callback. Later tries have one."""
+        """The callback of a `try_complete`. The first one runs in the registration, and has no callback."""
         self.tries[number] = self.tries.get(number, 0) + 1
         if self.tries[number] > 1:
             self.call_back("try", number)

@@ -301,7 +301,7 @@ Make = Callable[["TimerPlayer", int, int, int], Timer]
 
 @dataclass(frozen=True, slots=True)
 class TimerKind:
-    """A kind of timer: its factory and its rules. `moves_clock`: a drain moves the clock, and runs tasks itself."""
+    """A kind of timer: its factory and its rules. `moves_clock`: a drain itself moves the clock and runs the tasks."""
 
     make: Make
     rules: TimerRules
@@ -442,7 +442,7 @@ class TimerPlayer(Player):
             self.periods.append(period_ms)
 
     def do_unrepeat(self) -> None:
-        """Cancel all repeated functions. Each may run once more, if its run was already submitted."""
+        """Cancel all repeated functions. A run that was already submitted may still come."""
         for repeated, ran_ms in list(self.repeated):
             repeated.cancel()
             self.cancelled.append((repeated, ran_ms, len(ran_ms)))
@@ -492,8 +492,8 @@ class TimerPlayer(Player):
             self.line.end(at)
 
     def do_misuse(self) -> None:
-        """Wrong arguments that must be refused: no function, a coroutine function, half a millisecond, no period, no
-        task."""
+        """Wrong arguments that must be refused: not a function, a coroutine function, half a millisecond, no period,
+        not a task."""
         timer = self._calls_functions()
         none, half, no_task = cast(Any, None), cast(Any, 1.5), cast(Any, object())
 

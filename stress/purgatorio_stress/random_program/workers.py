@@ -137,7 +137,8 @@ class ExecutorPlayer(Player):
         self.loop.close()
 
     def do_wait(self, timeout_ms: int) -> None:
-        """`await_termination`. If it returns True, all actions accepted before it have run or were dropped."""
+        """`await_termination`. When it returns True, all actions that were accepted before the call have run or were
+        dropped."""
         taken, inside = set(self.taken), self.executor.is_current()
         ended = self.executor.await_termination(timeout_ms)
         left = taken - set(self.ran)

@@ -30,8 +30,8 @@ class Scenario:
     `clauses`: the clauses that the scenario tests. `labels`: the branches that an exploration must reach; otherwise its
     verdict is UNKNOWN. `strategy`: the strategy that searches the scenario completely, `dpor` or `states`. `late_ms`:
     the allowed lateness, if T2 is judged. `turns`: see `Program.turns`. `plain`: the code under test has state in plain
-    attributes. The strategy `states` cannot see these, so it is not used. `plays_timer`: the scenario itself runs the
-    expiries, and uses no timer.
+    attributes, which the strategy `states` cannot see. So this strategy is not used. `plays_timer`: the scenario itself
+    runs the expiries, and uses no timer.
     """
 
     name: str

@@ -209,7 +209,7 @@ class PlainTask(TimerTask):
 
 class World:
     """The objects of one run, on a new stage. `parts`: the timer and purgatory under test (see `Parts`). `asked_for`:
-    those of them that the scenario has created."""
+    the parts that the scenario has created."""
 
     def __init__(self, stage: RunStage, dialect: str, *, start_ms: int = 0, parts: Parts = REFERENCE) -> None:
         self.parts = parts
