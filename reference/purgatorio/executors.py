@@ -148,7 +148,7 @@ class LoopExecutor(Uncopied):
         return 0
 
     def await_termination(self, timeout_ms: int) -> bool:
-        """Whether all submitted actions have run. Does not wait, because the loop may need the calling thread."""
+        """Returns, without a wait, whether all submitted actions have run. (The loop may need the calling thread.)"""
         return self._pending.get() == 0
 
     def is_current(self) -> bool:

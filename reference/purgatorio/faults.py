@@ -52,7 +52,7 @@ class PropagateFaults:
 
 
 def first_exit(first: BaseException | None, error: BaseException, subject: object) -> BaseException:
-    """For loops over callbacks that continue after an exit: the first exit is raised at the end, and later exits are
+    """For a loop that calls callbacks, and continues after an exit: its end raises the first exit. Later exits are
     logged."""
     if first is None:
         return error

@@ -149,7 +149,7 @@ class Executor(Protocol):
     def await_termination(self, timeout_ms: int) -> bool:
         """Wait until a shut-down executor has run all its actions. Returns False if the time ended first.
 
-        Raises, once, the first exit of an action. An exit is no `Exception` (see `purgatorio.faults`).
+        If an action raised an exit (see `purgatorio.faults`), the first call raises the first exit.
         """
 
     def is_current(self) -> bool:
@@ -180,7 +180,7 @@ class Sync(Protocol):
     def read_write_lock(self, name: str = "") -> ReadWriteLock: ...
 
     def condition(self, lock: Lock, name: str = "") -> Condition:
-        """A condition of a lock that `lock` or `rlock` made; several may share one lock."""
+        """A condition of a lock that `lock` or `rlock` made. Several conditions may share one lock."""
 
     def atomic_flag(self, value: bool = False, name: str = "") -> AtomicFlag: ...
 
@@ -204,5 +204,5 @@ class Sync(Protocol):
         explorer lets other threads run here, and limits the number of iterations."""
 
     def outlives(self, error: BaseException) -> bool:
-        """Whether a thread continues after `error`, which is no `Exception`. False only for the exception with which
-        the explorer ends a run."""
+        """Whether a thread continues after `error`, an exit. False only for the exception with which the explorer ends
+        a run."""

@@ -2,8 +2,8 @@
 
 The locks are the interpreter's own locks. In CPython, a single read or write of an attribute is indivisible: the GIL,
 or a per-object lock without the GIL, ensures this. A read-modify-write is not indivisible. So a method with a
-read-modify-write is one call into C, or takes a *stripe*: the address of the object selects a lock from a fixed set. (A
-lock in every atomic would triple the memory of a waiting operation.) No other code is called under a stripe.
+read-modify-write is one call into C, or takes a *stripe*: a lock from a fixed set, selected by the address of the
+object. (A lock in every atomic would triple the memory of a waiting operation.) No other code is called under a stripe.
 
 Without the GIL, reads and writes of atomics take the stripe too. In two algorithms, each of two threads writes its own
 atomic, and then reads the atomic of the other thread: the pending flag (with the operation's lock), and a cancel during

@@ -27,9 +27,9 @@ Command = Callable[[], tuple[str, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class DrivenSubject(ABC):
-    """One configuration of a timer or purgatory, driven by the protocol's driver in one `mode`. `refuses`: an add that
-    raises is no failure. `wall_clock`: the early bound grows by any forward change of the wall clock during the run (0
-    in nearly every run)."""
+    """One configuration of a timer or purgatory, driven by the protocol's driver in one `mode`. `refuses`: the timer
+    may refuse an add by an exception. `wall_clock`: the early bound grows by any forward change of the wall clock
+    during the run (0 in nearly every run)."""
 
     name: str
     profile: str = "timer"
@@ -98,8 +98,8 @@ class DrivenSubject(ABC):
 @dataclass(frozen=True, kw_only=True)
 class ProgramSubject(DrivenSubject):
     """A timer in a program that speaks the protocol. `version_of`: raises SubjectFailed, kind `unavailable`, if the
-    timer is not installed. `lost_ns`: one more task is added this long after all other tasks. A task that has not fired
-    by the time when this last task fires is lost."""
+    timer is not installed. `lost_ns`: one more task is added, with a deadline this long after all others. A task that
+    has not fired when this last task fires is lost."""
 
     command: Command
     version_of: Callable[[], str]

@@ -12,12 +12,13 @@ _ENOUGH: Final = 3
 
 @dataclass(slots=True)
 class AdapterHints:
-    """Counts of a subject's messages. Hints are derived from these counts. `told`: its events, by function. `waited`:
-    registrations after which the operation waited. `completed`: operations that checks completed. `checked`: checks of
-    a key under which an operation waited. `tried`: calls of `try_complete` reported during a check. `blind`: the first
-    ready operation that its `try_complete` did not complete. `outside`: the first operation whose completion was
-    reported outside any `force_complete`. `beside`: calls made while a thread was paused. `met`: whether another thread
-    sent a message during such a pause. `units`: whether operations wait for units, and no check evaluates them."""
+    """Counts of a subject's messages. Hints are derived from these counts. Numbers: `told` (events, by function),
+    `waited` (registrations after which the operation waited), `completed` (operations that checks completed), `checked`
+    (checks of a key under which an operation waited), and `tried` (calls of `try_complete` reported during a check).
+    `blind`: the first ready operation that its `try_complete` did not complete. `outside`: the first operation whose
+    completion was reported outside any `force_complete`. `beside`: the number of calls while a thread was paused.
+    `met`: whether another thread sent a message during a pause. `units`: whether operations wait for units, and no
+    check evaluates them."""
 
     told: Counter[str] = field(default_factory=Counter)
     waited: int = 0

@@ -15,11 +15,11 @@ time, a long delay takes no time, and the plan has these phases:
   time. After the last level, a task waits for weeks. If the subject allows such delays, some tasks wait until the tick
   counter has passed a multiple of 2**31. If time jumps, several buckets of a level are due at once, and some tasks are
   due one revolution of the finer level later. If the subject's `advance` is slow, the plan is shorter.
-- Completed operations (only in a purgatory): several times the purge interval, under keys that are never checked. Some
-  of these keys have equal hash values (for the first hash bucket, or for the last). The plan also reads the gauges at
-  rest. At first, the purgatory has no other operations, and the shared keys are checked once. Then checks remove an
-  equal number of operations, so that a purge finds no completed operations. Then `cancel_for_key` returns an equal
-  number, for each of their keys. In the end, completed and waiting operations are mixed.
+- Completed operations (only in a purgatory), under keys that are never checked. Their number is several times the purge
+  interval. Some of these keys have equal hash values (for the first hash bucket, or for the last). The plan also reads
+  the gauges at rest. At first, the purgatory has no other operations, and the shared keys are checked once. Then checks
+  remove the same number of operations, so that a purge finds no completed operations. Then `cancel_for_key` returns the
+  same number, for each of their keys. In the end, completed and waiting operations are mixed.
 """
 
 from __future__ import annotations
@@ -492,9 +492,9 @@ class BoundaryPlan:
 
     def garbage(self, readings: int) -> None:
         """Leave completed operations under keys that no thread checks: several times the purge interval. In each phase,
-        read the sizes at rest about `readings` times. At first no operation waits, so an estimate that a purge has set
-        too low shows. Later, one operation in four waits, so a purge that counts waiting operations as completed comes
-        too late. In the end, the operations of two purges are registered together, and then completed."""
+        read the sizes at rest about `readings` times. At first no operation waits. This shows an estimate that a purge
+        has set too low. Later, one operation in four waits. Then a purge that counts waiting operations as completed
+        comes too late. In the end, the operations of two purges are registered together, and then completed."""
         interval = self._description.purge_interval
         if interval is None or interval * _PURGES > _GARBAGE_MOST:
             self.left_out = self.left_out or f"purges: the interval is {interval}"

@@ -225,7 +225,8 @@ class Conversation:
         return " and ".join(told) or None
 
     def where(self) -> str:
-        """Describe the function in which the thread of the oldest call is, and whether a `held` is missing there."""
+        """Describe the function in which the oldest call is now, and whether the subject should have sent a `held`
+        there."""
         oldest = self.oldest()
         stack = self._stacks.get(self._open[oldest[0]].log.name) if oldest is not None else None
         if not stack:
@@ -253,9 +254,9 @@ class Conversation:
 
     def overdue(self, by_ns: int = 0, *, before_now: bool = False) -> list[str]:
         """The pending tasks and operations whose deadline passed at least `by_ns` ago, because a subject that hangs may
-        have lost them. The delay counts from the start of the add or registration, as in T2 and O5. Left out: a task or
-        operation that an open add, cancel, force or reset names, that an open `cancel_for_key` may return, or in whose
-        functions a thread is. `before_now`: only those begun before the clock came to its current time."""
+        have lost them. The delay counts from the start of the add or registration, as in T2 and O5. Three kinds are
+        left out: an open add, cancel, force or reset names it; an open `cancel_for_key` may return it; or a thread is
+        in one of its functions. `before_now`: only those begun before the clock came to its current time."""
         now_t = self._recorder.clock_ns() - by_ns
         calls = [one.call for one in self._open.values()]
         unsettled = {call.id for call in calls if isinstance(call, Add | Cancel | Force | Reset)}

@@ -64,8 +64,8 @@ def free_programs(description: Description, part: Part) -> tuple[SmallProgram, .
 
 
 def drive_free(drive: Drive) -> str:
-    """Run every program several times, then wait until all operations have ended. Returns how many of the rounds were
-    run, if the time was not enough for all. Raises SubjectFailed."""
+    """Run every program several times, then wait until all operations have ended. If the time was too short for all
+    rounds, returns in words how many were run. Raises SubjectFailed."""
     session, description = drive.session, drive.description
     session.call(Start(drive.part, "real"))
     rng = random.Random(f"free/{drive.seed}")

@@ -1,9 +1,9 @@
 """Pauses one call of a program at each of its scheduling points (steps), while the other callers make their calls.
 
 The subject counts the steps in its own code. On a JVM, each line is a step. In other executions, the driver pauses two
-calls: the first call in a callback, and then the second call at one of its steps. Then the driver resumes the first
-call before the second. It does so for every step of the second call, also for steps that the second call reaches only
-while the first call is paused. A call that moves the clock is also paused at some of its own steps.
+calls: the first call in a callback, and then the second call at one of its steps. Then it resumes the first call before
+the second. There is one execution for every step of the second call, also for steps that it reaches only while the
+first call is paused. A call that moves the clock is also paused at some of its own steps.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A busy machine makes any program late, so other tests in real time add ten seconds to a late bound. This test needs no
 such margin: if all threads of the program sleep after the deadline of a task, the program itself is late. The test uses
 one task or operation at a time, after a pause. Control threads of the driver, one on each processor, sleep for some
-milliseconds at a time. The longest of these sleeps is the measure of what counts as late. While a control thread wakes
-very late, the machine may be the reason, and the result does not count.
+milliseconds at a time. The longest of these sleeps is the measure of what counts as late. If a control thread wakes
+very late, the machine may be the reason for any lateness, and the result does not count.
 
 After some attempts, the program starts anew: a thread that looks at times of its own may be late after one start, and
 nearly in time after another. In every second attempt, another task with a later deadline waits too, and a thread sleeps
@@ -91,7 +91,7 @@ def _processors() -> list[int]:
 
 def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
     """Test whether the subject sleeps past deadlines by more than it declares. Returns why this could not be tested, or
-    an empty text. `threads`: those of the subject. Raises SubjectFailed if it happens three times."""
+    an empty text. `threads`: the threads of the subject. Raises SubjectFailed if it happens three times."""
     session, description, part = drive.session, drive.description, drive.part
     bound_ns, settled = description.late_real_ns, session.conversation.settled
     if bound_ns is None or settled.pending:

@@ -39,8 +39,8 @@ RACED: Final = "the same order of threads fails again in a new process; made one
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """The result of one program: the number of executions (`plays`), and the reason why not all orders (`cut`) or none
-    (`skipped`) were executed."""
+    """The result of one program. `plays`: the number of executions. `cut`: why not all orders were executed. `skipped`:
+    why no order was executed."""
 
     program: SmallProgram
     plays: int = 0

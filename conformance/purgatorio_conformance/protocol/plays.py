@@ -3,8 +3,8 @@
 A thread is in one of three states. It has *returned* from its call, it is *paused* at a pause point (gate), or it is
 *quiet*: it runs, or waits for another thread. While a thread is quiet, the driver waits for messages before it makes
 the next call or resumes a thread. It waits several times as long as the slowest answer so far. No verdict depends on
-this time. If the driver takes a slow thread for a waiting thread, the calls come in a different order. The clauses
-judge this order too. If no thread is paused and a thread does not return, the subject hangs.
+this time: if the driver takes a slow thread for a waiting thread, the calls come in a different order, which the
+clauses judge too. If no thread is paused and a thread does not return, the subject hangs.
 """
 
 from __future__ import annotations
@@ -328,7 +328,7 @@ class Plays:
         self.session.hear_on()
 
     def comes(self) -> bool:
-        """Whether a message comes: on a busy machine, a thread comes late to its place."""
+        """Wait for a message, because a thread may be slow on a busy machine. Returns whether one came."""
         return self._hear(_GIVES_UP_S) is not None
 
     def _count_what_is_said(self) -> None:
@@ -494,7 +494,7 @@ class Plays:
             self.let_go()
 
     def much_is_said(self) -> None:
-        """Allow more messages until the next execution begins than during an execution."""
+        """Allow more messages than during an execution, until the next execution begins."""
         self._said = -_SAID_MOST * 10
 
 

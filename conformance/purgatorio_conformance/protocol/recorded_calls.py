@@ -35,8 +35,8 @@ from purgatorio_spec.trace.record import PERIODIC_ADDS
 
 
 def script_of(path: Path, part: Part, until: int | None = None, last: Call | None = None) -> Script:
-    """The calls of a recorded run in virtual time: all calls, or those until the event `until`. `last`: the calls end
-    with the first that ended with an error; if there is none, with `last`, which never returned. `quiesce` and `gauge`
+    """The calls of a recorded run in virtual time: all calls, or those until the event `until`. With `last`, the result
+    ends with the first call that had an error, or without one, with `last`, which never returned. `quiesce` and `gauge`
     are left out, unless `last` is one of them."""
     table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
     rows = table.select(["i", "t", "ph", "f", "id", "c", "keys", "delay_ns", "deadline_t", "err"]).to_pylist()
@@ -78,8 +78,8 @@ def script_of(path: Path, part: Part, until: int | None = None, last: Call | Non
 
 
 def waiting_before(path: Path, part: Part, last: Advance) -> Script:
-    """A script with the last `advance` of a recorded run, and before it the add or registration of each operation that
-    waited when this `advance` began, at the recorded times."""
+    """A script of two parts: the adds and registrations of all operations that waited when the last `advance` of a
+    recorded run began, and then this `advance`. The times are those of the record."""
     table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
     rows = table.select(["t", "ph", "f", "id", "keys", "delay_ns"]).to_pylist()
     begins = "timer_add" if part == "timer" else "try_complete_else_watch"

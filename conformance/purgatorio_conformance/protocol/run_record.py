@@ -9,14 +9,16 @@ from purgatorio_conformance.protocol.played_order import Orders, PlayedOrder
 
 @dataclass
 class Account:
-    """The record of the last run: the orders of its gated executions, by number and by program; the parts of the
-    boundary plan that were `left_out`; which part of the scope was `reached`; the `errors` of calls, the type of the
-    first of them, and in a gated run in virtual time its order (`erred`, `erring`); the first call with an error
-    (`refused`). For a failed run: whether a gated run `broke_off`, the order `under_way`, or the order of the scope
-    that had not ended (`in_turn`), the orders since the subject was last idle, the last first (`suspects`), the
-    `oldest` open call and its number, the names of all open calls, the overdue tasks (`late`), and the `waiting` calls,
-    with their times. `doubted`: signs of a mistake of the adapter. `lost`: why a JVM's threads could not be paused at
-    lines, or empty. `only`: the single order for the next run."""
+    """The record of the last run. `plays`, `orders`: its gated executions, and the orders of each program. `left_out`:
+    the omitted parts of the boundary plan. `reached`: the part of the scope that was run. `errors`: the errors
+    of calls. `erred`, `erring`: the type of the first error, and the order that had it (only in virtual time).
+    `refused`: the first call with an error. `doubted`: signs of a mistake of the adapter. `lost`: why a JVM's threads
+    could not be paused at lines, or empty. `only`: the single order for the next run.
+
+    For a failed run. `broke_off`: whether a gated run broke off. `under_way`, `in_turn`: the unfinished gated order, or
+    order of the scope. `suspects`: the orders since the subject was last idle, the last first. `oldest`: the oldest
+    open call, with its number. `unanswered`: the names of all open calls. `late`: the overdue tasks. `waiting`: the
+    adds and registrations that still wait, with their times."""
 
     plays: list[PlayedOrder] = field(default_factory=list)
     orders: list[Orders] = field(default_factory=list)

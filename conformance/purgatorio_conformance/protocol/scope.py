@@ -259,9 +259,9 @@ def scope(part: Part, delays: Delays, description: Description) -> Iterator[list
 def crossed(
     part: Part, delays: Delays, description: Description
 ) -> Iterator[tuple[int, Iterator[SmallProgram]]]:
-    """The programs of two callers, and of one caller with a call from inside its callback. For each size from 2 to
-    `SIZE_MOST`: the number of programs, and the programs, to execute in every order. Programs with a new combination of
-    calls come first, then combinations that are new for their start state."""
+    """The programs of two callers, and of one caller with a call from inside its callback. Yields, for each size from 2
+    to `SIZE_MOST`, the number of programs and the programs. Each is executed in every order. Programs with a new
+    combination of calls come first, then combinations that are new for their start state."""
     words = _words(part, delays, description)
     for size in range(2, SIZE_MOST + 1):
         found = _crossed(part, delays, description, size)

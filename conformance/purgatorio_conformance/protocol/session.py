@@ -47,7 +47,7 @@ class Peer(Protocol):
         """The threads of the peer and of its present descendants."""
 
     def check_exit(self, why: str = "") -> None:
-        """Wait for the end of the peer, after its last line. Raises SubjectFailed unless it ends well."""
+        """Wait for the end of the peer, after its last line. Raises SubjectFailed if its exit status is not 0."""
 
     def end_input(self) -> None:
         """Close the input of the peer."""
@@ -60,7 +60,7 @@ class OwnPeer(Peer, Protocol):
         """The end of the peer's standard error."""
 
     def on_one_processor(self) -> AbstractContextManager[None]:
-        """In the body, the peer shares a processor with the driver, if this makes both faster."""
+        """Inside `with`, the peer shares a processor with the driver, if this makes both faster."""
 
     def driven_s(self) -> float:
         """The CPU time of the peer so far, in seconds, if it is not part of this process."""

@@ -104,7 +104,7 @@ class Inside:
 @dataclass(frozen=True, slots=True)
 class Until:
     """Virtual time advances to `before_ns` before the time-out of this operation, or the deadline of this task. On the
-    way, a timer with levels moves it to finer levels."""
+    way, a timer with levels moves the task to finer levels."""
 
     id: str
     before_ns: int
@@ -228,7 +228,8 @@ class SmallProgram:
     @property
     def long(self) -> bool:
         """Whether it has so many calls `before` that it is executed rarely. Lines are fewer than steps. So it is
-        executed once for each line that only the first caller's call reaches, and no call of a shorter program."""
+        executed once for each line that only the first caller's call reaches. Lines that a shorter program reaches do
+        not count."""
         return len(self.before) > _BEFORE_MOST
 
     @property

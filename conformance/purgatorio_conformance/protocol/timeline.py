@@ -44,8 +44,8 @@ def timeline(plan: Plan, part: str, description: Description) -> list[TimedCall]
 
 
 def shape_of(description: Description, part: str, *, virtual: bool) -> PlanShape:
-    """The limits of the subject's plan. Virtual time costs nothing, so a coarse timer gets long plans; in real time
-    no delay is much above ten seconds."""
+    """The limits of the subject's plan. In virtual time, a coarse timer gets long delays. In real time, no delay is
+    much above ten seconds."""
     tick_ns, least_ns, most_ns = (
         description.tick_ns or MS,
         description.least_delay_ns,

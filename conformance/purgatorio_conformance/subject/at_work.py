@@ -30,8 +30,8 @@ _WORKS_SHARE: Final = 0.02
 
 @dataclass(slots=True)
 class AtWork:
-    """Whether a subject works. `used_s`: its CPU time so far. `looks`: makes a function that tests whether, for this
-    many seconds, no message has come and all its threads wait."""
+    """Whether a subject works. `used_s`: its CPU time so far. `looks(seconds)`: returns a function that tests whether
+    no message has come in these seconds, and all its threads wait."""
 
     used_s: Callable[[], float]
     looks: Callable[[], Callable[[float], bool]]

@@ -188,16 +188,15 @@ class LineChild(AbstractContextManager["LineChild"]):
     def say(self, line: bytes) -> None:
         """Write one short line at once, for a session in which the child answers before the next line.
 
-        The caller must keep unanswered lines below the capacity of a pipe (64 KiB). If a child no longer reads, it
-        fails by its silence, see `silent`.
+        The caller must keep unanswered lines below the capacity of a pipe (64 KiB). A child that no longer reads fails
+        by its silence (`silent`).
         """
         assert len(line) < select.PIPE_BUF, "a longer line could block the caller"
         with suppress(OSError, ValueError):
             os.write(self._in.fileno(), line + b"\n")
 
     def renew(self) -> None:
-        """Count time, lines and bytes from zero again, because the limits apply to each run of a child that makes
-        several."""
+        """Count time, lines and bytes from zero again. A child may make several runs, and the limits apply to each."""
         self._end_s = time.monotonic() + self._limits.total_s
         self._lines = self._bytes = 0
 
@@ -424,8 +423,9 @@ class LineChild(AbstractContextManager["LineChild"]):
 
     @contextmanager
     def on_one_processor(self) -> Iterator[None]:
-        """Let this thread and a single-threaded child share a processor. Each always waits for the other, and to wake a
-        thread on another processor takes longer than the work. A child with several threads is not restricted."""
+        """Let this thread and a single-threaded child share a processor. One of them always waits for the other, and
+        the wake-up of a thread on another processor takes longer than the work. A child with several threads is not
+        restricted."""
         said = stat(Path(f"/proc/{self._process.pid}/stat"))
         if not said or said[_THREADS] != "1":
             yield

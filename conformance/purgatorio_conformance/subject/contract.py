@@ -96,7 +96,7 @@ class Subject(Protocol):
 
     `run` executes the plan in real time, writes the trace to `out_path` (its suffix decides the format) and returns
     that path. A refusal by the timer (an exception) is an event with `err`, not a failure. Raises SubjectFailed; if
-    anything was recorded, its trace has no end record. A KeyboardInterrupt leaves such a trace, too.
+    anything was recorded, its trace has no end record. A KeyboardInterrupt also leaves a trace without an end record.
     """
 
     @property

@@ -110,7 +110,7 @@ class CaseResult:
         return tuple(clause for clause, one in found if one.verdict is Verdict.VIOLATED)
 
     def leads(self, case: Case) -> bool:
-        """Whether the clause is about the method of the adapter that raised. Such a case is shown first."""
+        """Whether the clause is about the adapter's method that raised the exception. Such a case is shown first."""
         return raised_by(CLAUSE_NEEDS[case.kind].get(case.clause, "?")) in self.text
 
     @property
@@ -124,7 +124,8 @@ class CaseResult:
         return len(self.calls) or _UNSHORTENED
 
     def shown(self, clause: str, file: Path, again: str) -> str:
-        """The failure: clause, shortest prefix, allowed and seen, and how to repeat it. Writes the trace to `file`."""
+        """The failure as text: the clause, the shortest prefix, the allowed and the seen behavior, and the command that
+        repeats it. Writes the trace to `file`."""
         if self.judged is None:
             return self.text
         self.judged.write(file)

@@ -70,14 +70,14 @@ class Promise:
     """One profile that the subject promises, and its constants. The constants have no default values.
 
     `tick_ns`: the granularity. The suite chooses delays near multiples of it. `early_ns`, `late_ns`: how long before
-    and after its deadline a task may start. The length of a clock jump does not count. Without `early_ns`, T1 and T4
-    are SKIPPED; without `late_ns`, T2 is SKIPPED. `wheel_size`: the number of buckets of a wheel. `longest_delay_ns`:
-    None for no limit. `purge_interval`: a number of operations; if None, P1 is SKIPPED. `threads`: whether several
-    threads may call at once. None means yes for a purgatory, and no for a timer. `lacks`: see `LACKS`. `offers`: see
-    `OFFERS`. `expected_failures`: for a clause or clause/scenario, the reason why its test must fail. If the verdict is
-    PASS, the test fails. `catch_up`: what a task at a fixed rate does after missed runs. `burst`: all runs; `once`: one
-    run for all; `skip`: no run; `restart`: one run, from which the periods count. `turn`: if a task adds a task without
-    a delay, the new task runs in the `same` advance or in the `next`."""
+    and after its deadline a task may start. A clock jump may make a task late by its length in addition. Without
+    `early_ns`, T1 and T4 are SKIPPED; without `late_ns`, T2 is SKIPPED. `wheel_size`: the number of buckets of a wheel.
+    `longest_delay_ns`: None for no limit. `purge_interval`: a number of operations; if None, P1 is SKIPPED. `threads`:
+    whether several threads may call at once. None means yes for a purgatory, and no for a timer. `lacks`: see `LACKS`.
+    `offers`: see `OFFERS`. `expected_failures`: the reason why the test of a clause (or clause/scenario) is expected to
+    be VIOLATED. If the verdict is PASS, the test fails. `catch_up`: what a task at a fixed rate does after missed runs.
+    `burst`: all runs; `once`: one run for all; `skip`: no run; `restart`: one run, from which the periods count.
+    `turn`: if a task adds a task without a delay, the new task runs in the `same` advance or in the `next`."""
 
     profile: str
     tick_ns: int

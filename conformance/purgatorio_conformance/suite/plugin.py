@@ -126,7 +126,7 @@ def pytest_runtest_makereport(
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Group the failures, because one bug breaks many tests. Programs of one subject that break a common clause count
-    as one cause. Of each cause, show the shortest program first. The other failures refer to this one."""
+    as one cause. Of each cause, show the shortest program first, to which the other failures refer."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     failed: list[pytest.TestReport] = [] if reporter is None else reporter.stats.get("failed", [])
     of_ours = [report for report in failed if "breaks" in dict(report.user_properties)]

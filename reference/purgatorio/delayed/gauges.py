@@ -36,7 +36,7 @@ class Gauged(Protocol):
 
 class GaugeRegistry(Uncopied):
     """The purgatories whose gauges are exported. `close` removes a purgatory. After a fork, the child needs its own
-    registry: the gauges of the parent's purgatories raise MadeBeforeFork."""
+    registry, because the gauges of the parent's purgatories raise MadeBeforeFork."""
 
     __slots__ = ("_lock", "_members")
 

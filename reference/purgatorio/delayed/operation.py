@@ -37,7 +37,7 @@ from purgatorio.threads import THREADS
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation(Completable):
     """One waiting request. The user implements `try_complete` and `on_complete`. `delay_ms` is the time-out. `sync`
-    (the factory of locks, see `purgatorio.sync`) must be the one of the purgatory.
+    (the factory of locks, see `purgatorio.sync`) must be the `sync` of the purgatory.
 
     By default each operation has its own lock. A shared `lock` must be re-entrant, and breaks the promises of the
     dialect `pending-flag` (KAFKA-8334)."""

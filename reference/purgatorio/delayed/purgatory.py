@@ -12,8 +12,8 @@ Promises (clause ids in brackets). The dialects `pending_flag` and `locked` add 
   operations. The reaper tests this condition at least every 200 ms. Without a reaper, `pass_time` tests it.
 * [P3] While a callback runs, the purgatory holds no lock, except the lock of the callback's operation.
 
-Not promised: that the gauges are exact under load; that a completed operation leaves the lists of its other keys
-before a purge; any order of the operations of one key; that `check_and_complete` is atomic.
+Not promised: exact gauges under load, an order of the operations of one key, or an atomic `check_and_complete`. A
+completed operation may stay in the lists of its other keys until a purge.
 
 Kafka differs in four ways. Its shutdown leaves operations pending. After the shutdown, a new operation never expires.
 The shutdown closes the timer, even a shared timer. An exception of a callback goes to the caller. To get Kafka's

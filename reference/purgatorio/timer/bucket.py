@@ -72,7 +72,7 @@ class TimerTaskEntry(_Link):
 
     def remove(self) -> None:
         """Remove the entry from its bucket, also if another thread moves it meanwhile. If the entry is in no bucket at
-        the moment, the call has no effect: the moving thread then finds the entry cancelled, and drops it."""
+        the moment, the call has no effect: the thread that moves the entry finds it cancelled, and drops it."""
         bucket = self.bucket.get()
         while bucket is not None:
             self._sync.loop_head(self)

@@ -1,9 +1,9 @@
 """`call_later` and `call_every` for any timer that has `add(task)`, and `Repeated`, the task of `call_every`.
 
 Promises. [T8] [T9] `Repeated` runs its function one period after the previous run has ended, so two runs never overlap.
-[T10] After `cancel` no new run begins, even if the function itself calls `cancel`. Exception: a run that the executor
-has already accepted. If the function raises an exception, the timer's fault policy gets it, and the function runs again
-after the next period. After the timer is closed, the function does not run.
+[T10] After `cancel` no new run begins, except a run that the executor has already accepted. The function itself may
+call `cancel`. If the function raises an exception, the timer's fault policy gets it, and the function runs again after
+the next period. After the timer is closed, the function does not run.
 
 Not promised: a fixed rate, because each period begins when the previous run ends. If the period is shorter than the
 timer's tick, the function may run again and again within a tick.

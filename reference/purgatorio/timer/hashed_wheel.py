@@ -174,9 +174,9 @@ class HashedWheel(Calls):
     def stop_after_pending(self, timeout_ms: int | None = None) -> bool:
         """Accept no new tasks, wait until every waiting task has been submitted to the executor, then stop.
 
-        Another thread (such as the worker) must drain meanwhile. Returns False if the time ended first, or at once if a
-        task makes the call (the task would wait for itself). After False, the wheel refuses new tasks, but still
-        runs."""
+        Another thread (such as the worker) must drain meanwhile. Returns False if the time ended first. In a task,
+        returns False at once, because the task would wait for itself. After False, the wheel refuses new tasks, but
+        still runs."""
         self._require_made_here()
         with self._lock:
             self._closed.set(True)

@@ -1,7 +1,7 @@
 """A RuntimeWarning for a timer that no thread drains, because the tasks of such a timer never run.
 
-The warning comes once: when a timer is closed or freed that has waiting tasks and was never drained. Only a timer with
-the real clock gives the warning, because other clocks are moved by hand.
+The warning comes once: when a timer with waiting tasks is closed or freed, and was never drained. Only a timer with the
+real clock gives the warning, because other clocks are moved by hand.
 """
 
 import warnings

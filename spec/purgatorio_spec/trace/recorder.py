@@ -18,8 +18,8 @@ stored its event.
 A ticket is the `next` of an `itertools.count`, which is atomic under the GIL; without a GIL a lock is used. `append`
 and `popleft` of a `deque` are documented as thread-safe.
 
-Recording costs about a microsecond per event (see docs/recording.md). Not promised: of two events of different threads,
-the event with the greater `i` may have the smaller `t`.
+Recording costs about a microsecond per event (see docs/recording.md). Of two events of different threads, the event
+with the greater `i` may have the smaller `t`.
 """
 
 import itertools

@@ -1,10 +1,10 @@
 """Short sleeps (yields) before random calls of a `Sync`, which makes the locks and atomics of the code under test. A
 seed determines the random choices.
 
-Before a round, each thread chooses at random a few calls before which it will yield. It chooses from as many calls as
-its longest round so far had. (PCT has the same idea: a few preemptions at random depths.) A yield is a sleep, in which
-other threads continue. Its time is a random element of `NAPS_S`. A sleep of zero only releases the GIL. A sleep may be
-longer than a round.
+Before a round, each thread chooses at random a few calls before which it will yield. It chooses among the first n
+calls, where n is the length of its longest round so far. (PCT has the same idea: a few preemptions at random depths.) A
+yield is a sleep, in which other threads continue. Its time is a random element of `NAPS_S`. A sleep of zero only
+releases the GIL. A sleep may be longer than a round.
 
 The same seed gives the same random choices, but not the same scheduling: the system chooses the thread that runs while
 another thread sleeps.

@@ -232,8 +232,8 @@ class Wheel:
         return None
 
     def put_back(self, dues: list[Due]) -> None:
-        """Puts back the entries that `take_due` returned and no thread took. They wait again, overdue, except nodes
-        that were cancelled since."""
+        """Put back entries of `take_due` that the executor did not accept. They wait again, overdue, except cancelled
+        nodes."""
         for tick, nodes, calls in dues:
             for node in nodes:
                 if node.is_wanted():
