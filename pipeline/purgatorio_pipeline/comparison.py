@@ -2,8 +2,8 @@
 are no longer judged.
 
 Two runs with the same name are a pair. If each side has a single run, the two runs are a pair with any names. Runs on
-one side only are listed. A clause is `mended` only if it passes with occasions (cases that could break it). Not
-promised: that a mended race is gone, because a run in real time is only a sample.
+one side only are listed. A clause is `mended` only if it passes with occasions (cases that could break it). A mended
+race may still exist, because a run in real time is only a sample.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class Lake:
         self.sweep(_MANIFESTS, {f"{number:09d}" for number in numbers})
 
     def unused(self, number: int) -> str:
-        """A new, unused name for a folder that the manifest of this number may name."""
+        """A new, unused folder name for the data of manifest `number`."""
         return f"{number:09d}-{secrets.token_hex(4)}"
 
     def sweep(self, folder: str, kept: Collection[str]) -> None:

@@ -41,7 +41,8 @@ CONSUMER_METER = "consumer"
 
 @dataclass(frozen=True, slots=True)
 class FetchStatus:
-    """A partition of the request, and the start of its first read. None: the start is unknown, and not checked."""
+    """A partition of the request, and the log position at which its first read started. None: the position is unknown,
+    and the partition is not checked."""
 
     partition: TopicPartition
     request: FetchPartition

@@ -48,7 +48,7 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
 
     @abstractmethod
     def at_time_out(self, result: R) -> R | None:
-        """The result of an undecided part at the time-out. None: `result` is already this result."""
+        """The result of an undecided part at the time-out. None: `result` stays."""
 
     def decide(self) -> bool:
         """Tries to decide each undecided part. Returns whether all parts are decided."""

@@ -25,8 +25,8 @@ The locks must be released in every case:
 * A completion adds the checks of other members' operations to the action queue. If it made the checks itself, the stack
   would grow by one call for each member (KAFKA-17509).
 
-Not promised: that a ShareFetch is evaluated when another fetch releases a lock and has acquired no records. (Otherwise
-two fetches that both need more records would wake each other forever.) The next event evaluates the ShareFetch.
+If a fetch releases a lock and has acquired no records, no waiting ShareFetch is evaluated. (Otherwise two fetches that
+both need more records would wake each other forever.) The next event evaluates the waiting fetches.
 
 Clauses B921 to B949.
 """

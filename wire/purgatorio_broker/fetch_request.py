@@ -14,7 +14,7 @@ CONSUMER = -1
 @dataclass(frozen=True, slots=True)
 class FetchParams:
     """The fields of the whole request. A follower has a `replica_id` and reads up to the end of the log.
-    `leader_only=False`: a consumer that a follower may serve (KIP-392)."""
+    `leader_only=False`: a follower may serve the consumer (KIP-392)."""
 
     max_wait_ms: int
     min_bytes: int

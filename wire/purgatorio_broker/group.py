@@ -64,10 +64,10 @@ _Fields = bool | int | str | bytes | tuple[str, ...] | tuple[bytes, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member. `instance`: the name of a static member, which is not removed if it does not rejoin. `metadata`: for
-    each of its protocols; empty if the member gave none.
+    """A member. `instance`: the name of a static member, which is not removed if it does not rejoin. `metadata`: the
+    metadata for each of its protocols; empty if the member gave none.
 
-    `is_new`: no rebalance has ended since the member came. `satisfied`: see `has_satisfied_heartbeat`.
+    `is_new`: no rebalance has ended since the member came. For `satisfied`, see `has_satisfied_heartbeat`.
     """
 
     id: str

@@ -210,10 +210,10 @@ class GroupCoordinator:
     ) -> None:
         """Join with a member id, or "" for a new member id. `id_required`: a new member must join again with its new
         id. `instance`: the id of a static member, which returns without a member id, gets a new one, and keeps its
-        place (KIP-345). `metadata`: for each protocol. `may_skip`: a returning leader need not assign (KIP-814). Two
-        errors have no effect on the group [B410]: INVALID_SESSION_TIMEOUT outside of the bounds, and
-        INCONSISTENT_GROUP_PROTOCOL for another protocol type, or without a protocol that all other members have.
-        FENCED_INSTANCE_ID for the former member id of the instance."""
+        place (KIP-345). `metadata`: the metadata for each protocol. `may_skip`: a returning leader need not assign
+        (KIP-814). Two errors have no effect on the group [B410]: INVALID_SESSION_TIMEOUT outside of the bounds, and
+        INCONSISTENT_GROUP_PROTOCOL for another protocol type, or without a protocol that all other members have. The
+        former member id of a static member gets FENCED_INSTANCE_ID."""
         group = self.group(group_id)
         with group.lock:
             known = group.get(member_id)

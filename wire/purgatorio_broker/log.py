@@ -46,8 +46,8 @@ NewRecord = int | bytes
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record, with its place. `producer`: of a transaction. `marker`: "commit" or "abort" if it ends one.
-    `contents`: None if only the size is known."""
+    """One record, with its place. `producer`: the producer whose transaction contains it. `marker`: "commit" or "abort"
+    if it ends a transaction. `contents`: None if only the size is known."""
 
     offset: int
     epoch: int
@@ -71,7 +71,7 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class EpochEnd:
-    """The end of `epoch`, the largest epoch not above the requested one: the offset after its last record."""
+    """The largest epoch (`epoch`) that is at most the requested one, and its end: the offset after its last record."""
 
     epoch: int
     end_offset: int

@@ -47,8 +47,8 @@ class LogEnds:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The offsets of an append, and whether it moved the high watermark (it does if the leader is the only in-sync
-    replica)."""
+    """The offsets of an append, and whether the append moved the high watermark (as it does if only the leader is in
+    sync)."""
 
     first_offset: int
     end_offset: int
@@ -84,7 +84,8 @@ class _Role:
 
 
 class Partition:
-    """Replica of broker `broker_id`, a follower at first. `min_isr` counts at most the replicas there are."""
+    """Replica of broker `broker_id`, a follower at first. If `min_isr` is above the number of replicas, this number
+    counts."""
 
     def __init__(self, broker_id: int, *, min_isr: int, segment_bytes: int, sync: Sync) -> None:
         self.broker_id = broker_id

@@ -37,7 +37,8 @@ from purgatorio_broker.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class RemoteRead:
-    """An unfinished read. `has_place`: its start is known, so its partition is checked."""
+    """An unfinished read. `has_place`: whether the log position of its start is known. If so, its partition is
+    checked."""
 
     partition: TopicPartition
     future: Deferred[ReadRecords]

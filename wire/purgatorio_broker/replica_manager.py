@@ -195,7 +195,7 @@ class ReplicaManager:
         return own + sum(check(partition) for check in self._also_checked.get())
 
     def also_check(self, check: Check) -> None:
-        """Let every `check_key` also call this function: the `partition_moved` of another purgatory."""
+        """Let every `check_key` also call this function, which is the `partition_moved` of another purgatory."""
         with self._lock:
             self._also_checked.set((*self._also_checked.get(), check))
 

@@ -19,8 +19,7 @@ from purgatorio_broker.share_log import ShareReads
 
 @dataclass(frozen=True, slots=True)
 class ReadHere:
-    """The records of the `locked` partitions are available. `results`: the results of the partitions that have been
-    read."""
+    """The records of the `locked` partitions are available. `results`: the results of the read partitions."""
 
     locked: tuple[TopicPartition, ...]
     results: Mapping[TopicPartition, FetchResult] = field(default_factory=dict)

@@ -63,7 +63,8 @@ class Delivered:
 
 
 class SharePartition:
-    """Nothing acquired yet; the next record to be acquired is at offset 0. `timer`: for the acquisition locks."""
+    """A partition without acquired records. The next record to be acquired is at offset 0. `timer`: for the acquisition
+    locks."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
 """Turns a recorded wire trace into one verdict for each clause.
 
-A *row* is the judgment of one response by one clause: kept, broken, late or undecided. If a row is late or undecided,
+A *row* is the judgment of one response by one clause: kept, broken, late or undecided. After a late or undecided row,
 the scene is repeated (`name#2`). The *cause* of a row is the kind of violation that the row shows or tests for. The
 *gap* of a row is the lateness that a broken broker would have. For example, a broker that forgets a request answers at
-the request's time-out. So the gap is the time from the promised time of the response to the time-out.
+its time-out, so the gap is the time from the promised response to the time-out.
 
 One broken row makes the clause VIOLATED. One late row makes the clause UNKNOWN. Two late rows make the clause VIOLATED
 if they have one scene and one cause. A repetition counts as the same scene. If two late rows overlap in time, one pause
@@ -19,9 +19,9 @@ A clause is also UNKNOWN in these cases:
 
 * All rows of a cause are undecided, or a scene of the clause did not end.
 * A scene declares that it tests the clause (`Scene.asked`), and no row of this scene is decided.
-* In one scene, more rows of a cause are *forgotten* than decided. A row is forgotten if two conditions hold. Its
-  response was late by nearly the whole gap (`LOST_GAPS`), as if the broker had forgotten the request. And the row is
-  undecided, because the machine was very slow.
+* In one scene, more rows of a cause are *forgotten* than decided. A forgotten row is undecided because the machine was
+  very slow, and its response was late by nearly the whole gap (`LOST_GAPS`), as if the broker had forgotten the
+  request.
 """
 
 from __future__ import annotations

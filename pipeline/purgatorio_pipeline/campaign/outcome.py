@@ -62,7 +62,7 @@ def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seco
 
 def causes(outcomes: Sequence[JobOutcome]) -> list[tuple[JobViolation, int]]:
     """The first of each kind of violation, with its count. A kind is a clause, a scenario, and a minimized schedule. A
-    violation in stress has no schedule, so its outcome takes this place."""
+    violation of stress has no schedule: its kind has the outcome instead."""
     found: dict[tuple[str, str, str], tuple[JobViolation, int]] = {}
     for outcome in outcomes:
         for one in outcome.broken:

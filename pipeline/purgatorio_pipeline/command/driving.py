@@ -226,7 +226,8 @@ _NOT_AGAIN = "a new process of the program does not show it again with the same 
 
 
 def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) -> list[ToShow]:
-    """For each driven program, part and violated clause: the first run that can be replayed, otherwise the first."""
+    """For each driven program, part and violated clause: the first run that can be replayed, or the first run if none
+    can."""
     runs = {run.run: run for run in result.runs}
     chosen: dict[tuple[str, str, str], ToShow] = {}
     for subject in driven:
@@ -300,7 +301,7 @@ def shortest_sessions(
 
 
 def by_shortest(judged: Judged, shown: Sequence[Minimal]) -> Judged:
-    """For each cause, the events of the minimized program that shows it, instead of events of the long run."""
+    """The examples, with the events of the minimized program instead of the events of the long run."""
     examples = dict(judged.examples)
     for one in shown:
         short = judge_file(one.path if one.path.exists() else None, one.run)

@@ -116,7 +116,7 @@ class Progress:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """In the body, the bar is hidden, because the body prints to standard output."""
+        """Inside `with`, the bar is hidden, because the block prints to standard output."""
         if self._bars is None:
             yield
             return

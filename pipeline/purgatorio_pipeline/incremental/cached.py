@@ -80,8 +80,8 @@ def cached_of(folded: Folded, broken: Sequence[BrokenLine]) -> CachedResult:
 
 
 def example_of(events: pa.Table, violation: Violation) -> Example:
-    """The example of a violation. Of the events during a check, it has only the thread of the check: the first and the
-    last rows, and the witnesses."""
+    """The example of a violation. Of the events during a check, it has only events of the check's thread: the first
+    rows, the last rows, and the witnesses."""
     i = events.column("i").to_numpy()
     witness = np.isin(i, violation.events)
     if kind_of(violation) == "check":

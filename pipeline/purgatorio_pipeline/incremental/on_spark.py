@@ -78,7 +78,7 @@ def judge_on_spark(
     same `out` are not read again.
 
     Unless `allow_idle`, a clause without an occasion is UNKNOWN, also in the tables of a lake. `uris` are traces on
-    Hadoop's file systems, and `out` may be a URI too. Raises `NoTraces` and OSError for these.
+    Hadoop's file systems, and `out` may be a URI too. Raises `NoTraces` and OSError for URIs.
     """
     reader = SparkReader(master, memory, full)
     places: list[Place] = [*paths, *(find_on_hadoop(reader.session(), uris) if uris else ())]

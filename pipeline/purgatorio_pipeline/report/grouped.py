@@ -57,9 +57,9 @@ def why_skipped(clauses: Iterable[ClauseResult]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class CauseGroup:
-    """A cause in the runs of one subject: `counts` by title of a run, in order, and the files of these runs. `example`
-    is from the run with the earliest violation, by number of events, because it is the shortest. It is None without
-    events; `violation` still has the allowed and the seen behavior."""
+    """A cause in the runs of one subject. `counts`: the number of violations by title of a run, in order. `example`:
+    the counterexample of the run whose violation comes after the fewest events, because it is the shortest. Without
+    events, it is None, and `violation` still has the allowed and the seen behavior."""
 
     subject: str
     clause: str

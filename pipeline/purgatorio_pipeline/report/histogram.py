@@ -98,8 +98,8 @@ def _reaching(bins: Bins, ends: list[int]) -> Bins:
 
 
 def without_control(lateness: Lateness, control: Lateness) -> str:
-    """The percentiles of the control, and the percentiles of the tasks minus these, which the machine does not explain.
-    There is no difference of the two maxima, because each is a single event."""
+    """The percentiles of the control thread, and the differences (tasks - control), which the machine does not explain.
+    The two maxima have no difference, because each is a single event."""
     rest = " · ".join(
         f"{name} {_length(value - control.figures_ns[name])}"
         for name, value in lateness.figures_ns.items()

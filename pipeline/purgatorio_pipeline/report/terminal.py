@@ -121,8 +121,8 @@ def _print_runs(console: Console, result: CheckResult, verbose: bool) -> None:
 
 
 def under_headings(names: list[str], room: int) -> list[tuple[str, str]]:
-    """The heading of each name, and its own part. If all names fit into `room`, there are no headings. Otherwise
-    consecutive names with a common beginning have a heading such as `reference-*-seed1`."""
+    """For each name, the heading above it, and the rest of the name. If all names fit into `room`, there are no
+    headings. Otherwise consecutive names with a common beginning have a heading such as `reference-*-seed1`."""
     if all(cell_len(name) <= room for name in names):
         return [("", name) for name in names]
     found: list[tuple[str, str]] = []

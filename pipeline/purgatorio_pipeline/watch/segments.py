@@ -37,7 +37,7 @@ class Segment:
     """The facts of one file, without its events. `header`: None without a valid header. `declared`: the number of
     events of the whole run by the end record, or None.
 
-    For messages also the `partition`, the offset after the last message, and the `i` of its last event.
+    A segment of messages also has the `partition`, the offset after the last message, and the `i` of the last event.
     """
 
     file: str

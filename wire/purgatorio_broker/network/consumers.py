@@ -33,7 +33,8 @@ Owned = frozenset[TopicPartition]
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """The answer to a heartbeat. `assigned`: None if it has not changed, and the heartbeat has not all fields."""
+    """The answer to a heartbeat. `assigned`: None if the assignment has not changed, and the heartbeat does not have
+    all fields."""
 
     error: ErrorCode = ErrorCode.none
     epoch: int = 0
@@ -74,7 +75,8 @@ class _Group:
 
 
 class Consumers:
-    """Any number of threads may use it. `shares`: the members of a group have all partitions in common."""
+    """Any number of threads may use it. `shares`: these are share groups, whose members all have the same
+    partitions."""
 
     def __init__(self, cluster: Cluster, *, shares: bool = False) -> None:
         self._shares = shares

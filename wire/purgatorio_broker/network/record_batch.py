@@ -58,7 +58,8 @@ class Written(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
     """The header of a batch. `records`: the number of offsets. `written`: the producer and sequence number. `producer`:
-    the producer whose transaction contains the batch, as a name in the log. `marker`: how the batch ends it."""
+    the producer whose transaction contains the batch, as a name in the log. `marker`: how the batch ends the
+    transaction."""
 
     base_offset: int
     size_bytes: int

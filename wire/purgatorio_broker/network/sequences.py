@@ -69,13 +69,14 @@ class Sequences:
             return None
 
     def base(self, partition: TopicPartition, written: Written) -> int:
-        """The base offset of a noted batch; -1 if it is unknown."""
+        """The base offset of a batch that `take` has stored; -1 if the offset is unknown."""
         with self._lock:
             known = self._producers.get((partition, written.producer_id))
             return -1 if known is None else known.batches.get(written.base_sequence, (0, -1))[1]
 
     def appended(self, bases: Mapping[TopicPartition, int], taken: Mapping[TopicPartition, Written]) -> None:
-        """Stores the base offsets of noted batches; -1 for a batch that was not appended and must be sent again."""
+        """Stores the base offsets of batches that `take` has stored; -1 for a batch that was not appended and must be
+        sent again."""
         with self._lock:
             for partition, written in taken.items():
                 known = self._producers.get((partition, written.producer_id))

@@ -89,8 +89,8 @@ class Shares:
     def session(
         self, name: str, member_id: str, epoch: int, connection: int, *, opens: bool
     ) -> ShareSession | ErrorCode | None:
-        """The session of a request with the next epoch; None for the last request of the session. `opens`: whether the
-        request may begin a session."""
+        """The share session of a request, whose epoch must be the next one. None for the last request of the session.
+        `opens`: whether the request may begin a session."""
         with self._lock:
             group = self._groups.setdefault(name, _Group())
             if epoch == OPENS:

@@ -137,7 +137,7 @@ class Transactions:
             return ErrorCode.none
 
     def hold(self, by: tuple[int, int], group: str, offsets: Mapping[TopicPartition, Committed]) -> ErrorCode:
-        """Commit these offsets when the transaction is committed."""
+        """Store these offsets, to be committed with the transaction."""
         with self._changed:
             producer = self._by_id(by[0])
             if producer is None:

@@ -1,8 +1,8 @@
 """The clause G12: OffsetFetch returns a committed offset until another offset is committed, or the offset, its topic or
 its group is deleted.
 
-A commit takes effect between its request and its response. So OffsetFetch may return each offset whose commit may have
-been the last one. The deletion of a topic may take effect some time later (KAFKA-2000).
+A commit takes effect between its request and its response. So OffsetFetch may return any offset whose commit may have
+been the last. The deletion of a topic may take effect some time later (KAFKA-2000).
 
 The clause R7: an offset commit in a transaction takes effect when the transaction is committed, or shortly after the
 markers are written. If a later commit came before that, the commit of the transaction has no effect. An OffsetFetch

@@ -1,5 +1,6 @@
 """The clause C1: if a connection closes while its requests wait, the broker releases the resources of these requests.
-The broker serves other connections in two cases: after such a close, and while a client does not read its responses."""
+After such a close, the broker serves other connections. It also serves them while one client does not read its
+responses."""
 
 from typing import Final
 

@@ -194,7 +194,7 @@ def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def waits(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:
-    """Judge the fetches whose circumstances are known, and which got no error, or no response."""
+    """The fetches to judge: their circumstances are known, and their responses have no error."""
     return (one for one in _fetchings(bounds, scene, topics) if one.known)
 
 
@@ -238,7 +238,7 @@ class Fetching:
 
     @property
     def until(self) -> int:
-        """The time up to which appends and other changes may affect the response."""
+        """The latest time at which an append or another change may affect the response."""
         return self.one.watched_t if self.one.answer_t is None else self.one.answer_t
 
     def rows(self, spans: list[tuple[int, int]]) -> Rows:
@@ -291,7 +291,7 @@ class Fetching:
 
     @property
     def known(self) -> bool:
-        """Whether each of its partitions has one replica that stays the leader, and the requested offsets exist."""
+        """Whether the requested offsets exist, and each of its partitions has one replica, which stays the leader."""
         topics = [self.topics.topics.get(a.part.topic) for a in self.asked]
         return (
             all(topic is not None and topic.replicas == 1 and topic.delete_t is None for topic in topics)
@@ -305,8 +305,8 @@ class Fetching:
 
     @property
     def had_enough(self) -> bool:
-        """Whether the response has as many bytes as the fetch waited for, or as fit. The response leaves out a last
-        batch that does not fit, but this batch counts while the fetch waits."""
+        """Whether the response has as many bytes as the fetch waited for, or as fit. A last batch that does not fit is
+        not in the response, although its bytes count while the fetch waits."""
         least = integer(self.one.body, "min_bytes")
         came = sum(a.bytes for a in self.asked)
         most = integer(self.one.body, "max_bytes", 1 << 31)

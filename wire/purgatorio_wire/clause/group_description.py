@@ -2,8 +2,8 @@
 broker.
 
 A response is judged only if the members' requests determine the state of the group: stable, in a rebalance that waits
-for a member, or empty. Three cases are not judged: a static member has returned, a static member outside of the
-generation keeps its place, or the group is new.
+for a member, or empty. Three cases are not judged: a static member has returned; a static member keeps its place, but
+is not in the generation; the group is new.
 """
 
 from typing import Final

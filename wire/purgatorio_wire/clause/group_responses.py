@@ -66,8 +66,8 @@ def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
 
 def coordinator_away(scene: Scene) -> Rows:
     """G8 and G10: no client gets an error such as COORDINATOR_NOT_AVAILABLE while the coordinator answers other
-    requests of the group. The coordinator may have moved for a while, so all such errors between two other responses
-    count as one late row."""
+    requests of the group. The coordinator may have moved for a while. So a series of these errors, without another
+    response in between, counts as one late row."""
     for held in scene.by_group().values():
         there = [x for x in held if x.error in _THERE and x.error != _LOADING.get(x.api)]
         for one in held:
@@ -84,8 +84,8 @@ def coordinator_away(scene: Scene) -> Rows:
 
 
 def failed(scene: Scene) -> Rows:
-    """No request about a group gets UNKNOWN_SERVER_ERROR, because it does not say whether the request was carried out.
-    One such response is only a late row."""
+    """No request about a group gets UNKNOWN_SERVER_ERROR, because this error does not say whether the request was
+    carried out. One error is only a late row."""
     for held in scene.by_group().values() if scene.name else ():
         for one in held:
             if one.error == FAILED and one.answer_t is not None:

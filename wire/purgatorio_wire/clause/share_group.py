@@ -2,8 +2,9 @@
 
 A ShareFetch waits in a purgatory, and a timing wheel expires the acquisition locks. A response is a violation only if
 it is wrong for every possible order of the open requests. The owner of a record is known from the response that
-delivered the record, until the first request that may have ended the acquisition. Waiting fetches are judged together:
-one of the members must get a record in time. Records that may have been in a lost response are not judged.
+delivered the record. It is known until the first request that may have ended the acquisition. Waiting fetches are
+judged together: one of the members must get a record in time. Records that may have been in a lost response are not
+judged.
 """
 
 from __future__ import annotations

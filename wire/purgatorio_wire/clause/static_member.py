@@ -1,7 +1,7 @@
 """The clause G11: static members (KIP-345). A static member keeps its place in a stable group when it returns.
 
-A static member is judged when it joins again without a member id. Condition: every other member has synced, sends
-heartbeats in time, and makes no other request. Then only the return of the member can have changed the group.
+A static member is judged when it joins again without a member id, if every other member has synced, sends heartbeats in
+time, and makes no other request. Then only the return of the member can have changed the group.
 """
 
 from itertools import pairwise
@@ -31,7 +31,7 @@ from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, item
 
 
 def static_members(group: Group) -> Rows:
-    """The occasions are the returns of members with an instance id, and rebalances that they do not rejoin."""
+    """The occasions are the returns of static members, and the rebalances that static members do not rejoin."""
     held = group.heard
     if group.static:
         yield from _awaited(group)

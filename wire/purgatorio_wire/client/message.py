@@ -5,7 +5,7 @@ and decodes these dataclasses with their headers, and converts them to and from 
 snake case (times end in `_ms`). One plain value serves all versions of a message: `entity_of` leaves out fields that a
 version does not have, and uses defaults for missing fields.
 
-Not promised: that a plain value has the bytes of record batches. `plain` gives a summary of the batches instead.
+A plain value does not have the bytes of record batches: `plain` gives a summary of the batches instead.
 """
 
 from __future__ import annotations

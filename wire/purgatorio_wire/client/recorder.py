@@ -17,7 +17,7 @@ CONTROL: Final = ""
 
 
 class WireRecorder:
-    """Numbers events and stores them by scene. Events above the limit of the format are only counted in `dropped`."""
+    """Numbers events and stores them by scene. Events beyond the limit of the format are only counted, in `dropped`."""
 
     def __init__(
         self,

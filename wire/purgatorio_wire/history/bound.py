@@ -4,9 +4,9 @@
     limit   = strict + 2 x (worst lateness of the client's event loop + slowest ApiVersions request)
     slack   = limit - promised
 
-The two worst values are those in the first half second of the wait, and from (`promised` - 0.5 s) to the response. (A
-delay of the machine in the middle of a wait moves no deadline.) If the operation has several waits one after another,
-the worst values of the whole time are used (`through`).
+The two worst values are measured in the first half second of the wait, and from (`promised` - 0.5 s) to the response.
+(A delay of the machine in the middle of a wait moves no deadline.) If the operation has several waits one after
+another, the worst values of the whole time are used (`through`).
 
 The *gap* is the smallest delay that a broken broker would cause. The cases:
 
@@ -103,8 +103,8 @@ class Bounds:
         return 2 * sum(self.machine(start_t, end_t))
 
     def stays_in_sync(self, stopped_t: int, t: int) -> bool:
-        """Whether a replica that stopped at this time is certainly in the in-sync set at `t`, unless metadata says
-        otherwise. The replica's last fetch came up to half a second before its stop."""
+        """Whether a replica that stopped at this time is certainly in the in-sync set at `t`, if metadata does not
+        contradict. Its last fetch came up to half a second before its stop."""
         lag_ms = self.declared.replica_lag_ms
         return lag_ms is None or t < stopped_t + (lag_ms - LAST_FETCH_MS) * MS
 

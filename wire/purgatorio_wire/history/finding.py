@@ -36,8 +36,8 @@ ERRORS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One occasion and its result. `cause`: the kind of violation, a `Way` (other texts for clauses of purgatories).
-    `events`: the `i` of the events that show it. The texts are for people."""
+    """One occasion and its result. `cause`: the kind of violation. `events`: the `i` of the events that show it. The
+    texts are for people."""
 
     clause: str
     held: RowStatus
@@ -79,7 +79,7 @@ def undecided(clause: str, why: str, cause: Way = "", gaps: float = 0.0) -> Row:
 
 
 def broken(clause: str, cause: Way, one: Exchange, allowed: str, seen: str, *witnesses: int) -> Row:
-    """A row of a broken promise by an exchange. `witnesses`: further events that show it."""
+    """The row of an exchange that breaks a promise. `witnesses`: further events that show the violation."""
     events = tuple(sorted({*one.events, *witnesses}))
     return Row(clause, RowStatus.BROKEN, cause, said(one), events, allowed, seen)
 
@@ -92,15 +92,16 @@ def checked(
 
 
 def now_and_then(row: Row, one: Exchange) -> Row:
-    """A late row for behavior that is allowed if it is rare. It counts only if late rows of its cause are frequent."""
+    """A late row for behavior that is allowed if it is rare: the row counts only if late rows of its cause are
+    frequent."""
     return replace(row, held=RowStatus.LATE, late=(one.t, one.until_t), gaps=0.0)
 
 
 def timed(
     clause: str, cause: Way, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int, what: str = "answered"
 ) -> Row:  # fmt: skip
-    """The row of a time bound. `promise`: the promised event in words. `what`: its verb. `t0`: the zero of the times in
-    the texts."""
+    """The row of a time bound. `promise`: the promised event in words. `what`: the verb of this text. `t0`: the zero of
+    the times in the texts."""
     if by.held is RowStatus.KEPT:
         return kept(clause, cause)
     seen = f"never {what}" if by.came_t is None else f"{what} after {after(by.came_t, t0)}"
@@ -129,8 +130,8 @@ def in_time(
     bounds: Bounds, clause: str, cause: Way, one: Exchange, due: int, gap_ns: int, promise: str, *witnesses: int,
     late_ms: int | None = None, since_t: int | None = None, through: bool = False,
 ) -> Row:  # fmt: skip
-    """The row of a request whose response is promised by `due`. `gap_ns`: the lateness of a broken broker. `since_t`:
-    the begin of the wait, if another request began it."""
+    """The row of a request whose response is promised by `due`. `gap_ns`: the lateness that a broken broker would have.
+    `since_t`: the begin of the wait, if another request began it."""
     by = bounds.by(
         one.t if since_t is None else since_t,
         due,

@@ -146,13 +146,13 @@ class Group:
         )
 
     def pending(self, one: Generation, t: int) -> list[Exchange]:
-        """The joins before `t` that got an id by MEMBER_ID_REQUIRED. No join used this id by `t`, and it is not in this
-        generation."""
+        """The joins before `t` that got an id by MEMBER_ID_REQUIRED, if no join used this id by `t` and it is not in
+        this generation."""
         return [join for member, join in self._unused(t) if join.t <= t and member not in one.members]
 
     def expected(self, one: Generation, t: int) -> bool:
-        """Whether, for some assigned id: the id was certainly assigned by `t`, no join or leave used the id, and its
-        session had not expired at the start of this generation."""
+        """Whether a member id exists that was certainly assigned by `t`, that no join or leave used, and whose session
+        had not expired at the start of this generation."""
         return any(
             join.ended_t <= t and one.first_t < join.id_over_t() - EARLY_NS
             for _, join in self._unused(one.first_t)
@@ -223,8 +223,8 @@ class Group:
         return all(then - life < session_ns for life, then in zip(lives, nexts, strict=True))
 
     def renews(self, one: Exchange) -> bool:
-        """Whether the request certainly renews the session. A refused request does not. In Kafka 4, a sync in a stable
-        group does not, and a join of a member of the current generation does not."""
+        """Whether the request certainly renews the session. Not so a refused request. In Kafka 4 not so a sync in a
+        stable group, or a join of a member of the current generation."""
         if one.api == "join_group" and one.member:
             return one.error == 0 and not any(one is x for each in self.generations for x in each.again)
         return one.api != "sync_group" and (
@@ -243,7 +243,7 @@ class Group:
 
     def triggers(self, current: Generation, until: int = END_OF_TIME) -> list[Exchange]:
         """The requests up to `until` that may have started a rebalance since the start of the generation. The leave of
-        a former member that is not in this generation starts none."""
+        a member that is not in this generation starts no rebalance."""
         out = {join.given for join in self.joins if join.answered} - {*current.members}
         out -= {join.member for join in self.joins if join.answer is None}
         return [

@@ -313,7 +313,7 @@ class Scene:
     @property
     def asked(self) -> set[tuple[str, str]]:
         """The clauses that the scene tests, each with a kind of violation, or "" for any kind. A kind of another
-        version of Purgatorio counts as any. Empty if no coordinator came: the end record says why."""
+        version of Purgatorio counts as any. Empty if the scene found no coordinator: the end record says why."""
         if self.without_coordinator:
             return set()
         said = (text(one.body, "text") for one in self.stimuli if text(one.body, "what") == "asks")
@@ -323,7 +323,7 @@ class Scene:
 
     @property
     def held_up_ms(self) -> int:
-        """The longest delay of the scene by a quota that the scene did not set."""
+        """The longest delay by a quota that the scene itself did not set."""
         own = {text(one.body, "conn") for one in self.stimuli if text(one.body, "what") == "quota"}
         return max((one.throttled_ms for one in self.exchanges if one.conn not in own), default=0)
 

@@ -135,7 +135,7 @@ class Log:
         return max(end, sum(one.count for one in there) + markers)
 
     def moments(self, surely: bool) -> Iterator[int]:
-        """The times at which the log may grow, or with `surely`, has certainly grown."""
+        """The times at which the log may grow. With `surely`: the times at which it has certainly grown."""
         times = (one.taken_t if surely else one.t for one in self.appends)
         return (t for t in times if t is not None)
 
@@ -318,15 +318,16 @@ class Topics:
         return max((epoch for said_t, epoch in self.epochs.get(part, ()) if said_t <= t), default=None)
 
     def in_sync_around(self, part: Part, from_t: int, to_t: int) -> int | None:
-        """The number of in-sync replicas from `from_t` to `to_t`. None if metadata before and after differ."""
+        """The number of in-sync replicas from `from_t` to `to_t`. None if the metadata before and after this time
+        differ."""
         said = self.insync.get(part, ())
         before = [count for asked, answered, count in said if answered <= from_t]
         behind = [count for asked, _, count in said if asked >= to_t]
         return before[-1] if before and behind and before[-1] == behind[0] else None
 
     def given_up(self, part: Part, since_t: int, needed: int) -> tuple[int, int] | None:
-        """Two times, between which the in-sync set shrank to no less than `needed` replicas, by metadata. None if it
-        did not shrink, or changed again."""
+        """Two times of metadata, between which the in-sync set shrank, but not below `needed` replicas. None if it did
+        not shrink, or changed again."""
         said = self.insync.get(part, ())
         counts = [count for asked_t, _, count in said if asked_t >= since_t]
         fewer = [
@@ -577,8 +578,8 @@ def fetched(one: Exchange) -> Iterator[tuple[Part, Body, Body | None]]:
 def settled_parts(
     one: Exchange, topics: Topics, *, replicated: bool = False
 ) -> Iterator[tuple[Part, Body, Body | None]]:
-    """The partitions of a request by `partition_index` whose history is known: one replica (or several, if allowed),
-    no deletion, a settled log. Each with its request and its response."""
+    """The partitions of a request by `partition_index` whose history is known: one replica (or several, if allowed), no
+    deletion, a settled log. Each comes with its request and its response."""
     for part, asked, said in _asked(one, OTHERS):
         known = topics.topics.get(part.topic)
         if known is None or known.delete_t is not None or (known.replicas > 1) is not replicated:

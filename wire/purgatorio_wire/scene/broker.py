@@ -85,8 +85,8 @@ class Coordination:
         return LACKING_SECONDS if self.lack else COORDINATES_SECONDS
 
     def tries(self) -> Iterator[None]:
-        """Yields once for each attempt. If a coordinator may be missing, the time limits the number of attempts.
-        Otherwise the number is fixed: as many as fit into this time on an idle machine."""
+        """Yields once for each attempt. If the cluster may have no coordinator, time limits the attempts. Otherwise
+        their number is fixed: as many as fit into this time on an idle machine."""
         now = asyncio.get_running_loop().time
         ends, left = now() + self.seconds, 0 if self.lack else int(self.seconds / POLL_SECONDS)
         while now() < ends or left > 0:

@@ -79,7 +79,7 @@ class Consumer:
         whole: bool = False,
     ) -> int:
         """Send a heartbeat, which joins the group if the epoch is 0; returns the error. `epoch`, `owns`, `member`:
-        values other than the member's own. `whole`: with all fields, as after a lost response."""
+        values to send instead of the member's own. `whole`: send all fields, as after a lost response."""
         usual, joins = epoch is None and member is None, epoch is None and self.epoch == 0
         whole, owns = whole or joins, self.said if whole else owns
         if joins:

@@ -88,9 +88,9 @@ class DataAsker(Asker):
         committed: bool | None = None,
     ) -> Sent:
         """Sends a Fetch of partitions, each given as topic, number and offset. `last_epoch`: the epoch of the last
-        record that the reader has read. `most`: max_bytes. `by_id`: the id that names the topic. `committed`: whether
-        the Fetch is read_committed. Without transactions, both isolation levels return the same records, so the level
-        is random."""
+        record that the reader has read. `most`: max_bytes. `by_id`: the topic's id, to send instead of its name.
+        `committed`: whether the Fetch is read_committed. Without transactions, both isolation levels return the same
+        records, so the level is random."""
         asked = (
             (topic, {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
                      "current_leader_epoch": epoch, "last_fetched_epoch": last_epoch})

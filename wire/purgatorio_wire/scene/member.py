@@ -228,8 +228,7 @@ async def synced(joined: Sequence[Member]) -> None:
 
 
 async def without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int = 200) -> None:
-    """These members join one after the other. The members in `lag` send heartbeats until the other members have their
-    responses."""
+    """These members join one after the other. Meanwhile the members in `lag` only send heartbeats."""
     sent = []
     for at, one in enumerate(joined, 1):
         sent.append(one.ask_join())
@@ -238,7 +237,7 @@ async def without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int
 
 
 async def beating(those: Sequence[Member], wait: Awaitable[object]) -> None:
-    """The members send heartbeats during this block."""
+    """The members send heartbeats until `wait` ends."""
     over = asyncio.ensure_future(wait)
     while not over.done():
         await asyncio.gather(*(one.beat() for one in those))

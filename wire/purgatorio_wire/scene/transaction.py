@@ -100,7 +100,8 @@ class Writer:
         return await self.play.ask(self.conn, "init_producer_id", values)
 
     def took(self, got: Got) -> int:
-        """Use the returned producer id and epoch from now on; returns the error otherwise."""
+        """Use the producer id and epoch of the response from now on. After an error, changes nothing and returns the
+        error."""
         if not codes(got.body):
             self.id, self.epoch = integer(got.body, "producer_id"), integer(got.body, "producer_epoch")
             self.next.clear()

@@ -12,7 +12,7 @@
 The events of one scene have its name and the number of its repetition, such as `idle-fetch#2`. Times are in
 nanoseconds, of the client's clock.
 
-Not promised: that a response is recorded if no caller waited for it and its connection was closed.
+If no caller waited for a response and its connection was closed, the response may be missing.
 """
 
 from collections.abc import Mapping
