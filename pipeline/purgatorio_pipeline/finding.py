@@ -1,5 +1,4 @@
-"""`Finding`: the result of a command such as `explore`, as one row of a report. `report` shows this row, but does not
-judge it."""
+"""`Finding`: the result of a command such as `explore`, as one row of a report. `report` shows this row unjudged."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Writes the result tables of a check as Parquet ("gold" tables): verdicts, violations, runs, lateness, broken
-lines."""
+"""Writes the results of a check as Parquet ("gold" tables): verdicts, violations, runs, lateness, broken lines."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def virtual_id(deadline: int, tick: int) -> int:
 
 
 def bucket_index(deadline: int, tick: int, size: int) -> int:
-    """The index of the bucket of `deadline` in a level. Two ticks that the level can hold at one time have different
+    """The index of the bucket of `deadline` in a level. Two ticks that the level can hold at once have different
     buckets.
 
     pre: tick >= 1 and size >= 1
@@ -62,8 +62,7 @@ def bucket_expiration(deadline: int, tick: int) -> int:
 
 
 def is_expired(deadline: int, clock: int, tick: int) -> bool:
-    """Whether `deadline` is in the current tick of a level, or before this tick. If so, the task fires and is not
-    stored.
+    """Whether `deadline` is in the current tick of a level, or before this tick. If so, the task fires at once.
 
     pre: tick >= 1 and clock % tick == 0
     post: __return__ == (deadline - deadline % tick <= clock)
@@ -72,8 +71,7 @@ def is_expired(deadline: int, clock: int, tick: int) -> bool:
 
 
 def is_within_level(deadline: int, clock: int, interval: int) -> bool:
-    """Whether a level can hold `deadline`. The level cannot hold `clock + interval`, which has the same bucket as
-    `clock`.
+    """Whether a level can hold `deadline`. It cannot hold `clock + interval`, which has the same bucket as `clock`.
 
     pre: interval >= 1
     post: __return__ == (deadline - clock < interval)

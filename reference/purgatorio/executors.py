@@ -19,8 +19,7 @@ class DirectExecutor(Uncopied):
     """`purgatorio.sync.Executor` that runs an action inside `submit`, on the thread that drains the timer. A slow
     action delays this thread.
 
-    An exception of an action ends the drain, and goes to the caller of the drain (a reaper passes it to its fault
-    policy).
+    An exception of an action ends the drain, and goes to its caller (a reaper passes it to its fault policy).
     """
 
     __slots__ = ()

@@ -52,8 +52,7 @@ class PropagateFaults:
 
 
 def first_exit(first: BaseException | None, error: BaseException, subject: object) -> BaseException:
-    """For a loop that calls callbacks, and continues after an exit: its end raises the first exit. Later exits are
-    logged."""
+    """For a loop over callbacks that continues after an exit: its end raises the first exit. Later exits are logged."""
     if first is None:
         return error
     _log.error("%r ended with %r, after another callback had", subject, error, exc_info=error)

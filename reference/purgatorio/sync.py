@@ -137,8 +137,7 @@ class Executor(Protocol):
     """One worker that runs submitted actions in the order of submission."""
 
     def submit(self, action: Callable[[], None], /) -> None:
-        """Queue `action`. An exception of the action is logged and stops nothing. Raises ExecutorClosed after
-        `shutdown`."""
+        """Queue `action`. An exception of it is logged and stops nothing. Raises ExecutorClosed after `shutdown`."""
 
     def shutdown(self) -> None:
         """Accept no more actions. Submitted actions still run."""

@@ -10,8 +10,7 @@ atomic, and then reads the atomic of the other thread: the pending flag (with th
 a move of an entry. At least one of the two threads must see the write of the other. Locks guarantee this. CPython's
 documentation gives no such guarantee for attributes.
 
-Threads are daemons. So a purgatory that was not closed does not keep the interpreter alive. (Kafka's threads are not
-daemons.)
+Threads are daemons. So a purgatory that was not closed does not keep the interpreter alive. (Kafka's threads do.)
 """
 
 import logging
@@ -184,8 +183,7 @@ class _HeapOfOne(list[T]):
 
 @mypyc_attr(acyclic=True)
 class _FencedFlag(_Flag):
-    """For builds without the GIL: a flag whose reads and writes are not reordered with other reads and writes of the
-    thread."""
+    """For builds without the GIL: a flag whose reads and writes are not reordered with others of the thread."""
 
     __slots__ = ()
 

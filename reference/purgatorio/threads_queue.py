@@ -4,8 +4,7 @@ A reader needs no lock, because the `next` of a node changes only to a later nod
 `next`. So a reader at an unlinked node still reaches every live node after this node. An item is in the list before
 `append` returns. So an iteration that starts later reaches the item.
 
-Exception: if the last node is unlinked while an iteration is at it, the iteration may miss items that are appended
-later.
+Exception: if the last node is unlinked while an iteration is at it, the iteration may miss items appended later.
 """
 
 from collections.abc import Iterator

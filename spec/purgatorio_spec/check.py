@@ -24,8 +24,7 @@ from purgatorio_spec.verdict import Violation
 
 
 def check_files(paths: Iterable[Path], *, full: bool = False) -> CheckResult:
-    """Judge trace files, one run a file. `full`: judge every operation by the clauses, without the rules of the fast
-    path."""
+    """Judge trace files, one run a file. `full`: judge every operation by the clauses, without the fast path."""
     runs: list[RunResult] = []
     broken: list[BrokenLine] = []
     quarantined = 0

@@ -8,8 +8,7 @@ from purgatorio_spec.verdict import Verdict, worst
 
 @dataclass(frozen=True, slots=True)
 class TwinResult:
-    """The result of a negative control. `verdict` must be VIOLATED. `shown`: the path or the integers that show the
-    violation."""
+    """The result of a negative control. `verdict` must be VIOLATED. `shown`: the path or the integers that show it."""
 
     name: str
     number: int | None

@@ -50,7 +50,7 @@ def clock_time(t_ns: int, zone: str | None) -> str:
 
 
 def local_time(t_ns: int, zone: str) -> str:
-    """A time in nanoseconds since 1970, as a date in that zone: `2026-10-20 09:15:01.000+02:00`. In UTC if the zone is
+    """A time in nanoseconds since 1970, as a date in that zone: `2026-10-20 09:15:01.000+02:00`. UTC if the zone is
     unknown."""
     try:
         there = datetime.strptime(zone, "%z").tzinfo if zone[:1] in ("+", "-") else ZoneInfo(zone)

@@ -1,5 +1,4 @@
-"""Internal errors while a trace is judged or reported. The report lists these errors. An internal error changes no
-verdict."""
+"""Internal errors while a trace is judged or reported. The report lists them. An internal error changes no verdict."""
 
 from dataclasses import dataclass
 from traceback import format_exception

@@ -42,8 +42,7 @@ class ScenarioResult:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict. UNKNOWN if a complete exploration did not reach one of the labels, because it then shows
-        nothing."""
+        """The verdict. UNKNOWN if a complete exploration did not reach one of the labels: it shows nothing."""
         if self.exploration.verdict is Verdict.PASS and self.unreached:
             return Verdict.UNKNOWN
         return self.exploration.verdict

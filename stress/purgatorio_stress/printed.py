@@ -96,8 +96,7 @@ class Stuck(Struct, frozen=True):
 
 
 class Stress(Struct, tag_field="kind", tag="stress"):
-    """The result of `stress`. `problem`: why it ended early. `unwritten_rounds`: rounds that were judged, but are in
-    no trace."""
+    """The result of `stress`. `problem`: why it ended early. `unwritten_rounds`: judged rounds that are in no trace."""
 
     verdict: Verdict
     scenarios: list[Raced]
@@ -178,8 +177,7 @@ class ExplorePackage(Struct, tag_field="kind", tag="explore-package"):
 
 
 class Enumeration(Struct):
-    """An enumeration of programs: the finished stages, the current stage, and how many programs of this stage were
-    searched."""
+    """An enumeration of programs: the finished stages, the current stage, and its number of searched programs."""
 
     complete: tuple[str, ...]
     next: str

@@ -226,8 +226,7 @@ _NOT_AGAIN = "a new process of the program does not show it again with the same 
 
 
 def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) -> list[ToShow]:
-    """For each driven program, part and violated clause: the first run that can be replayed, or the first run if none
-    can."""
+    """For each driven program, part and violated clause: the first run that can be replayed, else the first run."""
     runs = {run.run: run for run in result.runs}
     chosen: dict[tuple[str, str, str], ToShow] = {}
     for subject in driven:

@@ -1,5 +1,4 @@
-"""Draws a lateness histogram as SVG. It is 360 units wide, so that it fits a phone. A wide screen shows several in a
-line.
+"""Draws a lateness histogram as SVG. It is 360 units wide, so that it fits a phone. A wide screen shows several.
 
 Lines show the bounds that the header declares. Bars show the share of tasks in a bin. An outline over the bars shows
 the share of a control thread's sleeps, on the same scale.

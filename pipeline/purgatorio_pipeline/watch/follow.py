@@ -39,8 +39,7 @@ _SCHEMA: Final = pa.schema([field for field in SEGMENT_SCHEMA if field.name != "
 
 @dataclass(frozen=True, slots=True)
 class RunPart:
-    """A batch with events of a run: the number of its first row, and the number of the first operation that is new in
-    it."""
+    """A batch with events of a run: the number of its first row, and of the first operation that is new in it."""
 
     batch: int
     row: int

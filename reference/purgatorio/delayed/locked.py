@@ -9,8 +9,7 @@ Promises.
 * If an operation is ready before its registration starts, the operation is completed when the registration returns.
 * `try_complete` and `on_complete` of one operation never overlap (KAFKA-19312).
 
-Cost: a slow callback delays every event of the operation. A time-out that waits for the lock also blocks the timer's
-executor.
+Cost: a slow callback delays every event of the operation. A time-out that waits for the lock blocks the executor, too.
 
 Rule: do not check keys while you hold an exclusive lock; add the check to an `ActionQueue`. Otherwise, a deadlock is
 possible: (1) Thread A holds the lock G and checks a key. (2) Thread B, in `try_complete` of an operation of this key,
@@ -70,8 +69,7 @@ class Locked:
         return self.safe_try_complete_or_else(operation, watch_all)
 
     def safe_try_complete_or_else(self, operation: Completable, action: Callable[[], None]) -> bool:
-        """Evaluate the operation. If the result is False, run `action` and evaluate again. A completed operation is
-        evaluated too."""
+        """Evaluate the operation. If False, run `action` and evaluate again. A completed operation is evaluated too."""
         with operation.lock:
             if operation.call_try_complete():
                 return True

@@ -37,16 +37,15 @@ from purgatorio.delayed.dialect import Completable, Count, Op, try_again
 
 
 class PendingFlag:
-    """An event that cannot take the operation's lock sets a flag. The thread that holds the lock then evaluates
-    again."""
+    """An event that cannot take the operation's lock sets a flag. The holder of the lock then evaluates again."""
 
     __slots__ = ()
 
     name = "pending-flag"
 
     def force_complete(self, operation: Completable) -> bool:
-        """One compare-and-set. The call that sets the flag cancels the timer task and calls `on_complete`, outside
-        every lock."""
+        """One compare-and-set. The call that sets the flag cancels the timer task and calls `on_complete` without a
+        lock."""
         if not operation.completed.compare_and_set(False, True):
             return False
         operation.cancel()

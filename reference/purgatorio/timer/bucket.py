@@ -152,8 +152,7 @@ class TimerTaskList:
             return found
 
     def check(self, tick_ms: int) -> None:
-        """Invariants: the ring closes in both directions. Every entry refers to its bucket, and has the tick of the
-        bucket."""
+        """Invariants: the ring closes in both directions. Every entry refers to its bucket, and has its tick."""
         expiration_ms = self._expiration_ms.get()
         before: _Link = self._root
         for entry in self.entries():

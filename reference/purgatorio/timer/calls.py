@@ -65,7 +65,7 @@ class Repeated(TimerTask):
                     super().cancel()
 
     def cancel(self) -> None:
-        """After this call no new run begins, except one that was passed to the executor before. A second cancel has no
+        """After this call no new run begins, except one that the executor already has. A second cancel has no
         effect."""
         self._over.set(True)
         super().cancel()

@@ -108,8 +108,7 @@ class DelayQueue(Generic[D]):
         return bool(heap) and is_due(heap[0].expiration_ms(), now_ms)
 
     def _wait_ms(self, now_ms: int, end_ms: int) -> int:
-        """The time to sleep: until the head is due, but not beyond `end_ms`. Never 0, because a sleep of 0 would be a
-        busy loop."""
+        """The time to sleep: until the head is due, but not beyond `end_ms`. Never 0, which would be a busy loop."""
         heap = self._heap.get()
         next_ms = min(heap[0].expiration_ms(), end_ms) if heap else end_ms
         return wait_time(next_ms, now_ms)

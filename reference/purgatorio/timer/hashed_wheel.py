@@ -10,8 +10,8 @@ Promises.
 * `stop_after_pending` refuses new tasks, and waits until every waiting task has been passed to the executor.
 * `cancel` unlinks the task at once. `size()` is exact at any moment.
 
-Not promised: a low cost while tasks wait. The cost grows with the number of ticks that pass, unlike in the hierarchical
-wheel.
+Not promised: a low cost while tasks wait. Unlike in the hierarchical wheel, the cost grows with the number of ticks
+that pass.
 
 One lock guards the wheel. A thread that takes this lock holds no other lock. So `add` has two steps: it gives the task
 a new entry (atomically, without a lock), and then inserts the entry under the lock. A cancel between these steps finds

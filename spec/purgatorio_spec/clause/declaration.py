@@ -29,8 +29,7 @@ class Broken:
     """A violation: a short name of its cause, the positions of the events that show it, and texts of the allowed and
     the seen behavior.
 
-    `stands`: the events show the violation even if records were dropped. If `stands` is false, a dropped record may
-    excuse it.
+    `stands`: the events show the violation even if records were dropped. If false, a dropped record may excuse it.
     """
 
     cause: str

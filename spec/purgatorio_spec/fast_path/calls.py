@@ -1,5 +1,4 @@
-"""Finds the return of each call, in the same batch or a later one, and tests whether the calls of each thread are
-nested."""
+"""Finds the return of each call, in the same batch or a later one, and tests whether a thread's calls are nested."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Columns in pages of operations. The least recently used pages are compressed.
 
 A later event or gauge may need any operation, so the compression is lossless. A compressed operation takes 30 to 55
-bytes instead of 350. The number of uncompressed pages is limited (`PAGES`). Pages that the current batch uses do not
-count.
+bytes instead of 350. At most `PAGES` pages are uncompressed, besides those of the current batch.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

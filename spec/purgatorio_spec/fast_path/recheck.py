@@ -6,8 +6,7 @@ the last event that the operation needs. So the memory is proportional to the nu
 
 The clause O4 (a ready operation does not wait) is about checks of the operation's keys that start after the operation
 is ready. Of these checks, `FirstChecks` finds the one that returns first. A check that ended with an exception does not
-count. Between batches, `FirstChecks` keeps the open checks, and the ready operations for which no check has returned
-yet.
+count. Between batches, it keeps the open checks, and the ready operations for which no check has returned yet.
 """
 
 from __future__ import annotations

@@ -46,8 +46,7 @@ Row = tuple[
 
 @dataclass(slots=True)
 class Call:
-    """A call of one thread, as an interval. `ret_i` is None for an open call, which may or may not have taken
-    effect."""
+    """A call of one thread, as an interval. `ret_i` is None for an open call, which may have taken effect."""
 
     f: str
     th: str
@@ -99,8 +98,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class KeyCheck:
-    """A `check_and_complete(key)` that concerns the operation, but is no event of it. It is found by the key or by the
-    thread."""
+    """A `check_and_complete(key)` that concerns the operation, but is no event of it. The key or the thread shows
+    this."""
 
     key: str
     call_i: int
@@ -314,7 +313,7 @@ ROW_FIELDS: Final[tuple[str, ...]] = (
 
 
 def histories(table: pa.Table, context: Iterable[ContextRow]) -> Iterator[OperationHistory]:
-    """Yield the history of each operation and task, with its context. Only one history at a time is held as Python
+    """Yield the history of each operation and task, with its context. Only one history at a time is in memory as
     objects."""
     known: dict[str, list[ContextRow]] = {}
     for row in context:

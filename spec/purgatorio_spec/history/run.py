@@ -85,8 +85,7 @@ class RunFacts:
 class Run:
     """The constants and the outer facts of one run.
 
-    `whole`: the trace has an end record, no dropped records and no broken lines. Then a call without a record did not
-    happen.
+    `whole`: the trace has an end record, no dropped records and no broken lines. So every call has a record.
     """
 
     run: str

@@ -1,8 +1,8 @@
 """Computes the least and the greatest correct value of each gauge reading, from summaries of the operations.
 
 A `Summary` has the times at which an operation certainly counted, and the times at which it may have counted. The
-function `bounds` uses binary searches to count the summaries of a batch at each reading. The bounds of several batches
-can be added.
+function `bounds` uses binary searches to count the summaries of a batch at each reading. Bounds of batches can be
+added.
 """
 
 from __future__ import annotations

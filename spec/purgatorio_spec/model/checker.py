@@ -1,5 +1,4 @@
-"""`check`: searches every state of a model, and returns a verdict for each property, with the bound and the number of
-states."""
+"""`check`: searches every state of a model. Returns a verdict for each property, the bound and the number of states."""
 
 import time
 from collections.abc import Hashable

@@ -1,5 +1,4 @@
-"""Breadth-first search of a model: the reachable states, and for each property the first state that breaks the
-property."""
+"""Breadth-first search of a model: the reachable states, and for each property the first state that breaks it."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -90,8 +89,7 @@ class Reachable(Generic[S]):
         return path[::-1]
 
     def trace_to(self, state: S) -> Trace:
-        """The shortest path to `state`, in concrete states, because symmetry may rename the threads of canonical
-        states."""
+        """The shortest path to `state`, in concrete states: in canonical states, symmetry may rename the threads."""
         steps, _ = self.walk(self.path_to(state))
         return Trace(tuple(steps))
 

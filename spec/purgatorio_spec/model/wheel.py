@@ -72,8 +72,7 @@ class WheelCase:
 
 
 class WheelState(NamedTuple):
-    """`clocks` has one entry a level; `fired_tick`: the tick of the last task that the running drain fired (NEVER:
-    none)."""
+    """`clocks` has one entry a level; `fired_tick`: the tick of the last task that this drain fired (NEVER: none)."""
 
     now: int
     draining: bool
@@ -185,8 +184,7 @@ class ModelWheel:
         self.queue.append((expiration, level, slot))
 
     def flush(self, expiration: int, level: int, slot: int, before: WheelState) -> int:
-        """Advance the clocks, empty the bucket, and insert its tasks again. Returns the tick of the last task that this
-        drain fired."""
+        """Advance the clocks, empty the bucket, and insert its tasks again. Returns the last fired tick."""
         world = self.world
         self._advance(before.now if world.flaw is Flaw.ADVANCE_TO_NOW else expiration)
         self.queue.remove((expiration, level, slot))

@@ -1,2 +1,2 @@
-"""Proofs about the arithmetic of the wheel. z3 proves lemmas for all integers. CrossHair searches for inputs that break
-a contract."""
+"""Proofs about the arithmetic of the wheel. z3 proves lemmas for all integers. CrossHair searches for broken
+contracts."""

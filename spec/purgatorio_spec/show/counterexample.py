@@ -79,8 +79,7 @@ class ShownEvent:
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """The counterexample of one cause. `count`: the violations of this cause in the run. The shown violation is the
-    earliest."""
+    """The counterexample of one cause. `count`: the violations of this cause in the run. The earliest is shown."""
 
     file: str
     run: str

@@ -276,8 +276,8 @@ class Numbered:
         return kept, values[kept]
 
     def keys(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Two arrays with an element for each key of these rows: the index of its row in `rows`, and its index in the
-        batch's keys."""
+        """Two arrays, with an element for each key of these rows: its index in `rows`, and its index in the batch's
+        keys."""
         start = self.batch.key_from[rows].astype(np.int64)
         count = self.batch.key_from[rows + 1] - start
         place = np.repeat(np.arange(len(rows)), count)

@@ -24,7 +24,7 @@ class BadValue(ValueError):
 
 
 def time_ns(text: str, mapping: LogMapping, offsets: set[timedelta | None] | None = None) -> int:
-    """The time in ns since 1970. Adds the offset from UTC in the text to `offsets` (None for a number). Raises
+    """The time in ns since 1970. Adds the text's offset from UTC to `offsets` (None for a number). Raises
     `BadValue`."""
     moment, beside_ns = _moment(text, mapping)
     if offsets is not None:

@@ -301,7 +301,7 @@ class Recorder(ByThread):
 
     def drain(self, last: bool = False) -> list[Event]:
         """The events recorded since the last drain, in the order of `i`, without gaps, each exactly once. Events after
-        a missing ticket stay for the next drain. With `last` (the threads have ended), all events are returned, despite
+        a missing ticket stay for the next drain. With `last` (the threads have ended), returns all events despite
         gaps."""
         with self._drain_lock:
             with self._logs_lock:

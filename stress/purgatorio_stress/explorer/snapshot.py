@@ -1,5 +1,4 @@
-"""A snapshot of the state after the set-up of a program. Each run restores the snapshot, which is cheaper than a new
-set-up.
+"""A snapshot of the state after the set-up of a program. To restore it is cheaper than a new set-up for each run.
 
 The snapshot follows attributes, containers and closures from the given roots, and stores the contents of each mutable
 object. (By the rules of `purgatorio.sync`, all state that changes is in shared objects.) If an object cannot be read (a

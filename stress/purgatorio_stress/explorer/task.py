@@ -1,5 +1,4 @@
-"""Tasks: the threads of an explored program. A task has a state, a next step, and perhaps an event for which it
-waits."""
+"""Tasks: the threads of an explored program. A task has a state, a next step, and perhaps an event to wait for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -222,8 +222,8 @@ class _Program:
 
 @dataclass(frozen=True, slots=True)
 class AdapterResult:
-    """The result of one adapter. `rows`: the steps of the counterexample. `names`: the names of its threads, by number
-    from 1."""
+    """The result of one adapter. `rows`: the steps of the counterexample. `names`: its threads' names, from number
+    1."""
 
     name: str
     exploration: Exploration

@@ -117,8 +117,7 @@ class CachedProperty:
 
 
 def stepping_dataclass(reads: Reads, kind: type | None = None, /, **options: Any) -> Any:
-    """`dataclasses.dataclass`. Its generated methods are not rewritten, so each first makes the steps that read all
-    fields."""
+    """`dataclasses.dataclass`. Its generated methods are not rewritten, so each first makes a read of every field."""
     if kind is None:
         return functools.partial(stepping_dataclass, reads, **options)
     own = {name for name in _WRITTEN if name in vars(kind)}

@@ -62,8 +62,7 @@ def is_python(function: object) -> bool:
 
 
 def items(container: object) -> Iterator[object]:
-    """The items of a container, read with the methods of the built-in class. The methods of a subclass would make
-    steps."""
+    """The items of a container, read with the methods of the built-in class. Methods of a subclass would make steps."""
     if isinstance(container, dict):
         yield from dict.keys(container)
         yield from dict.values(container)

@@ -84,8 +84,7 @@ class StressPlan:
 
 @dataclass(slots=True)
 class StressResult:
-    """The result of a run. `problem`: the reason if the run ended early. `tables` then has the rounds until this
-    end."""
+    """The result of a run. `problem`: why the run ended early, or "". `tables` has the rounds until the end."""
 
     seed: int
     tables: list[OutcomeTable] = field(default_factory=list)

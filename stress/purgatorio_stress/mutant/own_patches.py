@@ -31,7 +31,7 @@ class BadPatches(ValueError):
 
 
 def bug_of(text: str | None) -> Bug:
-    """The bug in `FILE`, or in one entry of its table (`FILE:NAME`). For None: a bug without patches. Raises
+    """The bug in `FILE`, or in an entry of its table (`FILE:NAME`). For None, a bug without patches. Raises
     BadPatches."""
     if not text:
         return SOUND

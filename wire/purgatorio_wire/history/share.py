@@ -178,8 +178,7 @@ class ShareGroup:
         return min(lost, default=END_OF_TIME)
 
     def settled_t(self, part: Part) -> int:
-        """The time of the first acquisition in the partition. Records that were appended earlier may never be
-        delivered."""
+        """The time of the first acquisition in the partition. Earlier records may never be delivered."""
         return min((held.answer_t for held in self.acquired[part]), default=END_OF_TIME)
 
     def _find_ends(self, held: Acquired, offset: int) -> Iterator[AcquisitionEnd]:

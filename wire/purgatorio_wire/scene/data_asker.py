@@ -1,7 +1,6 @@
 """Methods of a scene that send requests about topics and their records.
 
-Every topic and group of a scene has a unique name, and is deleted at the end. A scene writes only to topics that it
-created.
+Every topic and group of a scene has a unique name, and is deleted at the end. A scene writes only to its own topics.
 """
 
 from __future__ import annotations

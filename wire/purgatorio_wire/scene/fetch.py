@@ -163,8 +163,7 @@ async def purged(play: Play) -> None:
 
 @scene("fetch", "F3 not-woken")
 async def rolled(play: Play) -> None:
-    """Each append begins a new segment of the log. It answers the fetches that wait at the end of the previous
-    segment."""
+    """Each append begins a new segment of the log. It answers the fetches that wait at the end of the previous one."""
     topic = await play.topic(configs={"segment.bytes": str(SEGMENT_BYTES)})
     reader, writer = await play.open("reader"), await play.open("writer")
     wait = play.wait_ms(WAKE_MS)

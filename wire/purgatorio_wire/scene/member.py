@@ -163,8 +163,7 @@ async def newcomer(beside: Member, rebalance_ms: int | None = None) -> Member:
 async def statics(
     play: Play, count: int = 2, rebalance_ms: int = REBALANCE_MS, session_ms: int | None = None
 ) -> list[Member]:
-    """Static members of a new group, with their connections. SceneSkipped if the broker does not support static
-    members."""
+    """Static members of a new group, with their connections. SceneSkipped if the broker has no static members."""
     if not knows_static(play):
         raise SceneSkipped(NO_STATIC)
     group = await play.group()

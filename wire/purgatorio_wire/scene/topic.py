@@ -393,8 +393,8 @@ async def cut(play: Play) -> None:
 
 @scene("connections", "C1 delayed-by-another")
 async def slow_reader(play: Play) -> None:
-    """A client does not read its responses, which are larger than all socket buffers. The broker answers other clients
-    as before."""
+    """A client does not read its responses, which are larger than all socket buffers. The broker still answers other
+    clients."""
     topic = await play.topic()
     writer, asker, slow = await play.open("writer"), await play.open("asker"), await play.open("slow")
     for _ in range(UNREAD):

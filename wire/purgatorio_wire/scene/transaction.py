@@ -100,16 +100,14 @@ class Writer:
         return await self.play.ask(self.conn, "init_producer_id", values)
 
     def took(self, got: Got) -> int:
-        """Use the producer id and epoch of the response from now on. After an error, changes nothing and returns the
-        error."""
+        """Use the producer id and epoch of the response from now on. Returns the error, which changes nothing."""
         if not codes(got.body):
             self.id, self.epoch = integer(got.body, "producer_id"), integer(got.body, "producer_epoch")
             self.next.clear()
         return codes(got.body)
 
     async def begin(self, *into: int | Place) -> None:
-        """Add partitions. The first request begins a transaction. When it succeeds, the previous transaction has
-        ended."""
+        """Add partitions. The first request begins a transaction. When it succeeds, the previous one has ended."""
         await self._until_over(lambda: self.add(*into), added)
 
     async def add(self, *into: int | Place) -> Got:

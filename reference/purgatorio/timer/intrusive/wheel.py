@@ -75,8 +75,8 @@ _tick_of: Final[Callable[[Due], int]] = operator.itemgetter(0)
 
 
 class Bucket(Link):
-    """A bucket: the root of a ring of nodes, and a dictionary of functions. `queued`: whether the bucket is in the
-    wheel's heap."""
+    """A bucket: the root of a ring of nodes, and a dictionary of functions. `queued`: whether it is in the wheel's
+    heap."""
 
     __slots__ = ("calls", "queued")
 
