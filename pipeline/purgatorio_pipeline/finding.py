@@ -1,4 +1,4 @@
-"""`Finding`: the result of a command such as `explore`, as one row of a report. `report` shows this row unjudged."""
+"""`Finding`: the result of a command such as `explore`, as one row of a report. `report` does not judge it."""
 
 from __future__ import annotations
 

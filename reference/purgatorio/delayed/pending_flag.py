@@ -14,8 +14,8 @@ Promises.
 * Two evaluations of one operation never overlap, because of the lock. The first evaluation of a registration takes no
   lock, because no other thread can find the operation yet.
 
-Not promised: when `check_and_complete` returns, a ready operation may not be completed yet. `try_complete` and
-`on_complete` of one operation may overlap: a time-out may complete an operation while an event evaluates it.
+When `check_and_complete` returns, a ready operation may not be completed yet. `try_complete` and `on_complete` of one
+operation may overlap: a time-out may complete an operation while an event evaluates it.
 
 Only `safe_try_complete` may take the lock of the operation. If other code holds the lock, an event sets the flag, which
 this code does not read. So the event is lost (KAFKA-8334).

@@ -92,7 +92,7 @@ class TimerTask(Uncopied, ABC):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ActionTask(TimerTask):
-    """A task made of a function without arguments. Its result is dropped. Raises TypeError for any other object."""
+    """A task made of a function without arguments. Its result is dropped. TypeError if `action` is no function."""
 
     __slots__ = ("_action",)
 

@@ -4,7 +4,7 @@ does not run after a cancel.
 In the formulas, P is the period. D(k) = deadline_t + k * P is the deadline of the k-th run, counted from 0. `early` and
 `late` are the bounds of the header, and f(n) is the n-th fire. chance(t) is the latest time for a run that is due at t.
 In real time, chance(t) = t. In virtual time, a task runs only in an `advance_clock`. So chance(t) is the end of the
-first one that began after the add and returned at t or later.
+first `advance_clock` that began after the add and returned at t or later.
 
     fixed delay  T8  f(n).t >= f(n-1).ret.t + P - early, less `late` in real time
                  T9  f(n).t <= chance(f(n-1).ret.t + P + late)

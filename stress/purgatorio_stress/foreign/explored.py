@@ -222,8 +222,7 @@ class _Program:
 
 @dataclass(frozen=True, slots=True)
 class AdapterResult:
-    """The result of one adapter. `rows`: the steps of the counterexample. `names`: its threads' names, from number
-    1."""
+    """The result of one adapter. `rows`: the steps of the counterexample. `names`: its thread names, by number."""
 
     name: str
     exploration: Exploration

@@ -40,7 +40,7 @@ class RoundStopped(BaseException):
 
 
 class OwnThread(RuntimeError):
-    """Raised if the code under test starts a thread in a round: it would wait for a clock that does not move."""
+    """Raised if the code under test starts a thread in a round, in which the clock does not move."""
 
 
 @dataclass(slots=True)

@@ -223,8 +223,8 @@ class Group:
         return all(then - life < session_ns for life, then in zip(lives, nexts, strict=True))
 
     def renews(self, one: Exchange) -> bool:
-        """Whether the request certainly renews the session. Not so a refused request. In Kafka 4 not so a sync in a
-        stable group, or a join of a member of the current generation."""
+        """Whether the request certainly renews the session. A refused request renews nothing. In Kafka 4, neither a
+        sync in a stable group renews it, nor a join of a member of the current generation."""
         if one.api == "join_group" and one.member:
             return one.error == 0 and not any(one is x for each in self.generations for x in each.again)
         return one.api != "sync_group" and (
