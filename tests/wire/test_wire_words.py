@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from kio.schema.errors import ErrorCode
 
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_wire import counterexample
 from purgatorio_wire.counterexample import counterexamples, words
 from purgatorio_wire.history.bound import MS
+from purgatorio_wire.history.error_code import ERRORS
 from purgatorio_wire.judge import judge_trace
 from purgatorio_wire.trace.file import WireTrace
 from purgatorio_wire.trace.record import Kind, WireEnd, WireEvent, WireHeader
@@ -107,3 +109,7 @@ def test_the_events_of_a_long_scene_are_read_once_for_each_violation(monkeypatch
     shown = counterexamples(trace, judge_trace(trace))
     assert [key.clause for key in shown] == ["X1"]
     assert len(read) < 10 * len(events)
+
+
+def test_errors_have_kafkas_names() -> None:
+    assert {one.value: one.name.upper() for one in ErrorCode} == ERRORS

@@ -12,7 +12,7 @@ from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.show.counterexample import SHOWN_ROWS, Counterexample, ShownEvent
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.visible import first_few, shell_word
-from purgatorio_wire.history.finding import ERRORS
+from purgatorio_wire.history.error_code import ERRORS
 from purgatorio_wire.history.history import integer, integers, items, text
 from purgatorio_wire.history.log import written_by
 from purgatorio_wire.history.scenes import topic_names

@@ -2,36 +2,14 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from purgatorio_spec.failure import Failure
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus, Timed
+from purgatorio_wire.history.error_code import ERRORS
 from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, Exchange
 from purgatorio_wire.history.log import Topic
 from purgatorio_wire.history.violation_kind import Way
-
-ERRORS: Final = {
-    -1: "UNKNOWN_SERVER_ERROR",
-    0: "NONE", 1: "OFFSET_OUT_OF_RANGE", 2: "CORRUPT_MESSAGE", 3: "UNKNOWN_TOPIC_OR_PARTITION",
-    5: "LEADER_NOT_AVAILABLE", 6: "NOT_LEADER_OR_FOLLOWER", 7: "REQUEST_TIMED_OUT", 14: "COORDINATOR_LOAD_IN_PROGRESS",
-    15: "COORDINATOR_NOT_AVAILABLE", 16: "NOT_COORDINATOR", 19: "NOT_ENOUGH_REPLICAS",
-    20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND", 21: "INVALID_REQUIRED_ACKS", 22: "ILLEGAL_GENERATION",
-    23: "INCONSISTENT_GROUP_PROTOCOL", 25: "UNKNOWN_MEMBER_ID", 26: "INVALID_SESSION_TIMEOUT",
-    27: "REBALANCE_IN_PROGRESS",
-    47: "INVALID_PRODUCER_EPOCH", 48: "INVALID_TXN_STATE", 49: "INVALID_PRODUCER_ID_MAPPING",
-    51: "CONCURRENT_TRANSACTIONS", 90: "PRODUCER_FENCED",
-    88: "UNSTABLE_OFFSET_COMMIT", 120: "TRANSACTION_ABORTABLE",
-    35: "UNSUPPORTED_VERSION", 36: "TOPIC_ALREADY_EXISTS", 37: "INVALID_PARTITIONS",
-    42: "INVALID_REQUEST", 45: "OUT_OF_ORDER_SEQUENCE_NUMBER", 70: "FETCH_SESSION_ID_NOT_FOUND",
-    71: "INVALID_FETCH_SESSION_EPOCH",
-    74: "FENCED_LEADER_EPOCH", 80: "PREFERRED_LEADER_NOT_AVAILABLE",
-    75: "UNKNOWN_LEADER_EPOCH", 79: "MEMBER_ID_REQUIRED", 82: "FENCED_INSTANCE_ID", 84: "ELECTION_NOT_NEEDED",
-    69: "GROUP_ID_NOT_FOUND", 110: "FENCED_MEMBER_EPOCH", 111: "UNRELEASED_INSTANCE_ID", 113: "STALE_MEMBER_EPOCH",
-    59: "UNKNOWN_PRODUCER_ID",
-    100: "UNKNOWN_TOPIC_ID", 121: "INVALID_RECORD_STATE", 122: "SHARE_SESSION_NOT_FOUND",
-    123: "INVALID_SHARE_SESSION_EPOCH",
-}  # fmt: skip
-"""The error codes that are named in results."""
 
 
 @dataclass(frozen=True, slots=True)
