@@ -6,9 +6,11 @@ import sys
 import threading
 import warnings
 import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from itertools import count
 from pathlib import Path
+from typing import NoReturn
 
 import orjson
 import pytest
@@ -18,9 +20,9 @@ from program_text import program
 from purgatorio_conformance.protocol import plays, shortest
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
-from purgatorio_conformance.suite import gated
+from purgatorio_conformance.suite import gated, in_process
 from purgatorio_conformance.suite.in_process import InProcess
-from purgatorio_conformance.suite.stage import Call, Fields, Stage
+from purgatorio_conformance.suite.stage import MEANT, Call, Fields, Stage
 from purgatorio_spec.check import check_files
 
 pytest_plugins = ["pytester"]
@@ -530,3 +532,94 @@ def test_an_adapter_is_closed_before_the_next_run_and_at_the_end(last: str) -> N
     said = [str(one.message).partition(" at ")[0] for one in heard]
     assert said == ["your adapter's close() raised RuntimeError: the loop is running"] * (last == "quiesce")
     assert told == [f"{last} 1", "close 1", f"{last} 2", "close 2"]
+
+
+def _ends(act: Callable[[], object]) -> bool:
+    """Whether the call returns on a thread of its own."""
+    thread = threading.Thread(target=act, daemon=True)
+    thread.start()
+    thread.join(timeout=10.0)
+    return not thread.is_alive()
+
+
+def test_a_thread_that_pauses_during_the_close_is_not_paused_for_ever() -> None:
+    stage = Stage(lambda call: None, None, frozenset({"timer_fire"}))
+
+    def closes_first() -> Iterator[int]:
+        stage.close()
+        yield 1
+
+    stage._numbers = closes_first()
+    assert _ends(lambda: stage.stop("timer_fire"))
+
+
+class _Waits(_Run):
+    """A subject that hangs in its calls and in its close, or only there."""
+
+    def __init__(self, calls: bool) -> None:
+        super().__init__(Stage(lambda call: None), 0, [])
+        self.calls, self.free = calls, threading.Event()
+
+    def made(self, call: Call) -> Fields:
+        if self.calls:
+            self.free.wait()
+        return {}
+
+    def close(self) -> None:
+        self.free.wait()
+
+
+@pytest.mark.parametrize("calls", [True, False])
+def test_a_close_that_never_returns_is_given_up(calls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_process, "_CLOSES_S", 0.1)
+    waits = _Waits(calls)
+    peer = InProcess(_SILENT, lambda stage, now_ns: waits)
+    peer.say(orjson.dumps({"m": "start", "n": 0}))
+    assert isinstance(peer.hear(10.0), bytes)
+    peer.say(orjson.dumps({"m": "add", "n": 1}))
+    assert calls or isinstance(peer.hear(10.0), bytes)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        assert _ends(peer.close)
+    waits.free.set()
+    assert [str(one.message) for one in heard] == ["your adapter's close() did not return within 0.1 s"] * (
+        not calls
+    )
+
+
+class _Raises(_Run):
+    def made(self, call: Call) -> Fields:
+        raise ValueError(f"{self.number} {MEANT}" if call["m"] == "add" else f"run {self.number}")
+
+
+def test_a_failure_names_the_exception_of_its_own_run() -> None:
+    """Its first, and none that the suite itself asked for."""
+    numbers = count(1)
+    peer = InProcess(_SILENT, lambda stage, now_ns: _Raises(stage, next(numbers), []))
+
+    def said(*names: str) -> str:
+        for name in names:
+            peer.say(orjson.dumps({"m": name, "n": 0}))
+            assert isinstance(peer.hear(10.0), bytes)
+        return peer.failed("hang", "silent").why.partition(" at ")[0]
+
+    assert said("start", "size") == "silent; your adapter's size() raised ValueError: run 1"
+    assert said("start") == "silent"
+    assert said("add") == "silent"
+    assert said("cancel", "size") == "silent; your adapter's cancel() raised ValueError: run 2"
+    assert "declare it: lacks" in said("start", "add") + peer.failed("refused", "").why
+    with pytest.warns(UserWarning, match="the loop is running"):
+        peer.close()
+
+
+@pytest.mark.parametrize("raised", [pytest.skip.Exception("library missing"), SystemExit(3)])
+def test_what_a_factory_raises_is_raised_in_the_test(raised: BaseException) -> None:
+    def make(stage: Stage, now_ns: int) -> NoReturn:
+        raise raised
+
+    peer = InProcess(_SILENT, make)
+    peer.say(orjson.dumps({"m": "start", "n": 0}))
+    with pytest.raises(type(raised)) as caught:
+        peer.hear(10.0)
+    assert caught.value is raised
+    peer.close()

@@ -59,7 +59,9 @@ if TYPE_CHECKING:
 
 LANES: Final = 4
 _ENDS_S: Final = 0.2
-"""How long, in seconds, an idle thread may take to end."""
+"""How long, in seconds, an idle thread may take to end, or a `close` after a hang."""
+_CLOSES_S: Final = 10.0
+"""The limit of the adapter's last `close`, in seconds."""
 
 
 def describe_purgatory(promise: Promise) -> Description:
@@ -190,9 +192,12 @@ class InProcess:
         assert isinstance(now_ns, int), "as the driver writes it"
         self._stage.real = call.get("time") == "real"
         self._end_run()
+        self._error = ""
         try:
             self._run = self._make(self._stage, now_ns)
-        except Exception as error:  # a factory's is the user's to see
+        except RunEnded:
+            raise
+        except BaseException as error:  # a factory's, perhaps of `pytest.skip`, is raised on pytest's thread
             self._stage.said.put(error)
         else:
             self._stage.say("answer", n=call["n"])
@@ -204,7 +209,7 @@ class InProcess:
                 run.under.close()
             except RunEnded:
                 pass
-            except Exception as error:
+            except BaseException as error:  # SystemExit would end pytest
                 # If callbacks of the run ended in the middle, this is no fault of the adapter.
                 self._unclosed = self._unclosed or ("" if self._stage.cut else _in_words("close", error))
 
@@ -221,7 +226,8 @@ class InProcess:
             except (
                 BaseException
             ) as error:  # a thread that ended by SystemExit would leave its call unanswered
-                self._error = _in_words(self._method(call), error)
+                if not self._error or MEANT in self._error:
+                    self._error = _in_words(self._method(call), error)
                 result = {"err": type(error).__name__}
             stage.say("answer", n=call["n"], **result, **begun)
 
@@ -240,15 +246,17 @@ class InProcess:
         except queue.Empty:
             return Quiet.ENDED if self._closed else Quiet.SILENT
         self._at_work.look_anew()
-        if isinstance(said, Exception):
+        if isinstance(said, BaseException):
             raise said
         return said
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
-        """The failure, with the last exception of the subject. If an exception ends the run, the text has only the
-        exception, because the author of an adapter does not know the driver's calls."""
+        """The failure, with the subject's first exception in this run. If an exception ends the run, the text has only
+        the exception, because the author of an adapter does not know the driver's calls."""
         said = self._error
-        if MEANT in said:
+        if MEANT in said and kind != "refused":
+            said = ""
+        elif MEANT in said:
             said += '. If an exception of a callback may leave the call, declare it: lacks={"raising": "..."}'
         told = said if kind == "refused" and said else "; ".join(filter(None, (why, said)))
         return SubjectFailed(self._description.name, kind, told)
@@ -324,7 +332,12 @@ class InProcess:
             taking_note.start()
             taking_note.join()
         self._threads = []
-        self._end_run()
+        # On a thread of its own, because it may wait for a lock of a thread that cannot be ended.
+        closing = threading.Thread(target=self._end_run, daemon=True)
+        closing.start()
+        closing.join(_ENDS_S if alive else _CLOSES_S)
+        if closing.is_alive() and not alive:
+            self._unclosed = f"your adapter's close() did not return within {_CLOSES_S:g} s"
         if self._unclosed:
             # The verdicts hold, because the run is over. pytest prints warnings at its end.
             warnings.warn(self._unclosed, stacklevel=2)

@@ -34,7 +34,7 @@ class Stage:
         places: frozenset[str] = frozenset(),
     ) -> None:
         # Not a SimpleQueue: on a busy CPython 3.11 or 3.12, its `get` with a short timeout may wait for ever.
-        self.said: queue.Queue[bytes | Exception] = queue.Queue()
+        self.said: queue.Queue[bytes | BaseException] = queue.Queue()
         self._numbers: Iterator[int] = itertools.count()
         if before is not None:
             self.said, self._numbers = before.said, before._numbers
@@ -74,10 +74,14 @@ class Stage:
 
     def stop(self, f: str, operation: str | None = None, at: str | None = None) -> None:
         """Pause at the place `f`, and make the requested calls there until resumed. `at`: the code's position."""
-        if f not in self._places or self._closed:
+        if f not in self._places:
             return
         hold, calls = next(self._numbers), queue.SimpleQueue[Call]()
         self._held[hold] = calls
+        # Tested only now. Otherwise: (1) this thread finds the stage open, (2) `close` resumes all paused threads, (3)
+        # this thread stores `calls`. No call would resume it, and it would keep the subject's locks.
+        if self._closed:
+            return
         self.event("held", hold=hold, f=f, id=operation, at=at)
         while (call := calls.get())["m"] != "go":
             self._answer(call)
@@ -101,9 +105,8 @@ class Stage:
         """End the run; see the class."""
         self._closed = True
         self.cut = bool(self._held)
-        for calls in list(self._held.values()):
-            calls.put({"m": "go"})
-        self._held.clear()
+        while self._held:
+            self._held.popitem()[1].put({"m": "go"})
 
     def around(self, f: str, operation: str, act: Callable[[], object] = lambda: None) -> None:
         """Report a function of an operation that has no result, and pause at its beginning."""
