@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from purgatorio_conformance.protocol.driver import CommandSubject
-from purgatorio_conformance.subject.child import LineChild
+from purgatorio_conformance.subject.child import kill_all
 from purgatorio_conformance.subject.contract import Progress, Subject, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import PlanShape
 from purgatorio_conformance.subprocess_runner import end_all, few_full_collections, run_apart
@@ -52,7 +52,8 @@ def record_runs(
     takes up to a minute of wall time, mostly asleep. If a subject misbehaves, or its trace cannot be written, its
     record has the `failure`, and the other runs continue. Traces are `<out_dir>/<subject>-seed<seed><suffix>`. Each
     subject has a plan of its own. `ended` is called at the end of each run, on the thread that recorded the run. After
-    Ctrl-C, open runs have 5 s to end. Then their programs are killed, and their traces have no end record.
+    Ctrl-C, open runs have 5 s to end. Then their programs are killed, and an adapter of this process is heard no more.
+    Their traces have no end record.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     stopping = threading.Event()
@@ -109,6 +110,6 @@ def record_runs(
             # `wait` never reports a future that was cancelled before a worker took it.
             while wait([one for one in under_way.values() if not one.cancelled()], wait_s).not_done:
                 # A run may start another program for its proof.
-                LineChild.end_all()
+                kill_all()
                 end_all()
                 wait_s = _LOOK_S

@@ -8,6 +8,7 @@ because the parent process has died, it ends the run.
 import gc
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -19,7 +20,8 @@ from typing import Final
 from weakref import WeakSet
 
 from purgatorio_conformance.protocol.driver import CommandSubject
-from purgatorio_conformance.subject.child import LineChild
+from purgatorio_conformance.protocol.run_record import Account
+from purgatorio_conformance.subject.child import kill_all
 from purgatorio_conformance.subject.contract import Progress, SubjectFailed
 
 _FULL_COLLECTION_EVERY: Final = 1_000
@@ -30,8 +32,8 @@ _under_way: Final[WeakSet[subprocess.Popen[bytes]]] = WeakSet()
 
 
 def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress: Progress) -> None:
-    """Runs `subject.run_seeded` in a new interpreter, and raises its exceptions here. If the interpreter is killed, the
-    run is unfinished."""
+    """Runs `subject.run_seeded` in a new interpreter, and raises its exceptions here. If the interpreter dies, the run
+    is unfinished."""
     # In a session of its own, because this process handles Ctrl-C.
     with subprocess.Popen(
         [sys.executable, "-P", "-m", __name__],
@@ -48,7 +50,10 @@ def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress
             while isinstance((said := pickle.load(process.stdout))[0], int):
                 progress(subject.name, *said)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-            why = "the driving process was killed, probably for lack of memory: lower `--operations`"
+            status = process.wait()
+            why = f"the driving process ended with status {status}; its standard error has the reason"
+            if status == -signal.SIGKILL:
+                why = "the driving process was killed, probably for lack of memory: lower `--operations`"
             raise SubjectFailed(subject.name, "unfinished", why, path if path.exists() else None) from None
     account, raised = said
     vars(subject.account).update(vars(account))
@@ -57,7 +62,7 @@ def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress
 
 
 def end_all() -> None:
-    """End the runs that are under way, as `LineChild.end_all` does those of this interpreter."""
+    """End the runs that are under way, as `kill_all` does those of this interpreter."""
     for process in list(_under_way):
         assert process.stdin is not None, "created with pipes"
         process.stdin.close()
@@ -79,7 +84,7 @@ def _end_when_told() -> None:
     os.read(0, 1)
     while True:
         # A run may start another program for its proof.
-        LineChild.end_all()
+        kill_all()
         time.sleep(_LOOK_S)
 
 
@@ -90,18 +95,28 @@ def _main() -> None:
     # stopped (Ctrl-Z, a debugger), and the rest of the message would be lost.
     with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as say:
 
-        def tell(message: object) -> None:
-            pickle.dump(message, say)
+        def tell(message: bytes) -> None:
+            say.write(message)
             say.flush()
 
         os.dup2(2, 1)
         raised: BaseException | None = None
         try:
             with few_full_collections():
-                subject.run_seeded(seed, ops, path, lambda _, *share: tell(share))
+                subject.run_seeded(seed, ops, path, lambda _, *share: tell(pickle.dumps(share)))
         except BaseException as error:
             raised = error
-        tell((subject.account, raised))
+        tell(result_of(subject.account, raised))
+
+
+def result_of(account: Account, raised: BaseException | None) -> bytes:
+    """The last message: the account of the run, and its exception. An exception that cannot be sent becomes text."""
+    try:
+        message = pickle.dumps((account, raised))
+        pickle.loads(message)
+        return message
+    except Exception as error:
+        return pickle.dumps((Account(), RuntimeError(f"{raised!r}, which cannot be sent: {error}")))
 
 
 if __name__ == "__main__":

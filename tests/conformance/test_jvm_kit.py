@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 from functools import partial
 from pathlib import Path
@@ -14,8 +15,8 @@ from purgatorio_conformance.protocol import driver
 from purgatorio_conformance.protocol.driver import command_subjects, describe_command
 from purgatorio_conformance.protocol.gates import Effort
 from purgatorio_conformance.recording import record_runs
-from purgatorio_conformance.subject.child import ChildLimits, LineChild
-from purgatorio_conformance.subject.contract import SubjectFailed, silent
+from purgatorio_conformance.subject.child import ChildLimits, LineChild, Quiet
+from purgatorio_conformance.subject.contract import silent
 from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.record import MIN_INT, End
 from stress.trace_structure import ReadRun, check_intervals, read_run
@@ -92,13 +93,14 @@ def test_a_jvm_that_hangs_is_asked_for_its_stacks(built: tuple[Path, Path], tmp_
         str(tmp_path / "run.jsonl"),
     ]
     with LineChild("crossing", command, ChildLimits(silence_s=2.0)) as child:
-        with pytest.raises(
-            SubjectFailed,
-            match=r"finds a deadlock: \S+ and \S+ at \S*crossing\S*\(RecorderCases\.java:\d+\)$",
-        ) as caught:
-            list(child.lines())
+        while child.hear(2.0) is not Quiet.SILENT:
+            pass
+        failure = child.silent(2.0)
         assert b"RecorderCases.crossing" in child.errors()
-    assert caught.value.kind == "deadlock"
+    assert failure.kind == "deadlock"
+    assert re.search(
+        r"finds a deadlock: \S+ and \S+ at \S*crossing\S*\(RecorderCases\.java:\d+\)$", failure.why
+    )
 
 
 def adapter(built: tuple[Path, Path], bug: str = "NONE") -> list[str]:
@@ -188,13 +190,12 @@ def test_kit_speaks_the_protocol_with_gates(built: tuple[Path, Path]) -> None:
     assert description.protocol == "purgatorio-subject/1.1"
     assert set(description.gates) == set(description.reports)
     with LineChild("kit", command) as child:
-        lines = child.lines()
 
         def ask(**call: object) -> None:
-            child.send([json.dumps(call).encode()])
+            child.say(json.dumps(call).encode())
 
         def heard(kind: str) -> dict[str, object]:
-            for line in lines:
+            while isinstance(line := child.hear(20.0), bytes):
                 message: dict[str, object] = json.loads(line)
                 if message["m"] == kind:
                     return {name: said for name, said in message.items() if name != "x_t"}

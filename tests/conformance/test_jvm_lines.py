@@ -1,5 +1,6 @@
 """Steps at the lines of a JVM's code that knows nothing of them, and every way in which they cannot be had."""
 
+import errno
 import json
 import os
 import socket
@@ -209,6 +210,23 @@ def test_a_peer_that_is_not_a_jvm_is_ignored(said: bytes, monkeypatch: pytest.Mo
             caller.settimeout(5)
             assert caller.recv(14) == b"JDWP-Handshake"
             assert listening.jvms() == []
+
+
+def test_a_caller_that_is_gone_at_once_does_not_keep_others_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its address can no longer be read."""
+    ours = iter([False, True])
+
+    def is_ours(listening: Listening, called: socket.socket) -> bool:
+        if not next(ours):
+            raise OSError(errno.ENOTCONN, "gone")
+        return True
+
+    monkeypatch.setattr(Listening, "_is_ours", is_ours)
+    with closing(Listening()) as listening:
+        port = int(listening.environ()["JAVA_TOOL_OPTIONS"].rpartition(":")[2])
+        for answer in (b"", b"JDWP-Handshake"):
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
+                assert caller.recv(14) == answer
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux's /proc")

@@ -15,7 +15,7 @@ import pytest
 
 from docs.makers.promises import promise_of
 from program_text import program as text_of
-from purgatorio_conformance.builtin import program
+from purgatorio_conformance.builtin import program, scripts
 from purgatorio_conformance.builtin.jvm_timers import jvm_timers
 from purgatorio_conformance.builtin.program import ProgramSubject, _ToldTimes
 from purgatorio_conformance.builtin.python_timer import PythonSubject
@@ -31,7 +31,7 @@ from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM
 from purgatorio_conformance.protocol.message import Start
 from purgatorio_conformance.protocol.session import Drive
 from purgatorio_conformance.recording import record_runs
-from purgatorio_conformance.subject.contract import Subject, silent
+from purgatorio_conformance.subject.contract import Subject, SubjectFailed, silent
 from purgatorio_conformance.subject.java_build import debian_jar
 from purgatorio_conformance.subject.oversleep import Oversleep
 from purgatorio_conformance.subject.plan import MAX_DELAY_NS, MS, Plan, PlanShape, Step, make_plan
@@ -241,6 +241,21 @@ def test_npm_package_is_driven_in_virtual_time(
     assert clauses["T1"].verdict is verdict
     assert clauses["T3"].verdict is Verdict.PASS
     assert clauses["T1"].occasions > 10
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+def test_a_package_that_fails_is_not_called_missing_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SubjectFailed, match=r"timer-wheel/package.json is not installed; npm install timer-"):
+        _ = npm_timer_wheel()[0].version
+    monkeypatch.setattr(scripts, "_JS", tmp_path)
+    (tmp_path / "npm_timer_wheel.js").write_text("throw new TypeError()")
+    with pytest.raises(
+        SubjectFailed, match=r"(?s)ended with status 1: .*TypeError.*; npm install timer-wheel"
+    ):
+        _ = npm_timer_wheel()[0].version
 
 
 def absent(name: str) -> None:

@@ -8,13 +8,17 @@ import select
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from program_text import program
+from purgatorio_conformance import recording, subprocess_runner
+from purgatorio_conformance.builtin.python_timers import sched_scheduler
 from purgatorio_conformance.protocol.driver import command_subjects
+from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import Progress
@@ -152,3 +156,48 @@ def test_a_run_whose_process_is_killed_is_unfinished(tmp_path: Path) -> None:
     other = command_subjects([*command, str(BAD)], limits=PATIENT)[0]
     both = record_runs([killed, other], tmp_path / "both", ops=20, suffix=".jsonl")
     assert [one.failure and one.failure.kind for one in both] == ["unfinished", None]
+
+
+class _TwoWords(Exception):
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(one + other)
+
+
+def test_a_driving_process_that_dies_is_not_called_killed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nor is one whose exception cannot be sent: its text comes."""
+    subject = command_subjects([sys.executable, "-I", "-S", str(BAD)], limits=PATIENT)[0]
+    monkeypatch.setattr(subprocess_runner, "__name__", "no_such_module")
+    (record,) = record_runs([subject], tmp_path, ops=20)
+    assert record.failure is not None
+    assert record.failure.why == "the driving process ended with status 1; its standard error has the reason"
+    _, raised = pickle.loads(subprocess_runner.result_of(Account(), _TwoWords("full", " disk")))
+    assert "_TwoWords('full disk'), which cannot be sent: " in str(raised)
+
+
+@dataclass(frozen=True)
+class _Interrupted(_Full):
+    """A subject whose run is Ctrl-C, as soon as `begun` is set."""
+
+    begun: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        self.begun.wait(60.0)
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_ends_a_run_of_this_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It does not go on to its end. Its events so far are kept."""
+    monkeypatch.setattr(recording, "_GRACE_S", 0.0)
+    interrupted = _Interrupted()
+
+    def progress(name: str, settled: int, planned: int) -> None:
+        if name == "sched" and settled:
+            interrupted.begun.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        record_runs([interrupted, sched_scheduler()], tmp_path, ops=2_000, progress=progress, suffix=".jsonl")
+    (run,) = check_files([tmp_path / "sched-seed1.jsonl"]).runs
+    assert run.events > 0
+    assert str(run.verdict) == "UNKNOWN"

@@ -156,3 +156,5 @@ class _LoopTimer:
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

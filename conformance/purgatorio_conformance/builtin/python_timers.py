@@ -142,7 +142,8 @@ class _CallLater:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="loop", daemon=True).start()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="loop", daemon=True)
+        self._thread.start()
 
     def _on_loop(self, call: Callable[[], asyncio.TimerHandle | None]) -> object:
         async def made() -> asyncio.TimerHandle | None:
@@ -158,6 +159,8 @@ class _CallLater:
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 class _CallAt(_CallLater):

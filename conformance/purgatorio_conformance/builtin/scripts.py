@@ -1,7 +1,6 @@
 """Third-party timers of Node and of npm, in programs that speak the protocol."""
 
 import shutil
-import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Final
 from purgatorio_conformance.builtin.program import ProgramSubject
 from purgatorio_conformance.protocol.driver import Mode
 from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.subject.java_build import run_tool
 from purgatorio_conformance.subject.plan import MS, PlanShape
 
 _JS: Final = Path(__file__).parents[1] / "protocol" / "js"
@@ -20,18 +20,11 @@ _START_TIMEOUT_S: Final = 60.0
 
 def _version_of(command: Callable[[], tuple[str, ...]], missing: str) -> str:
     """What the program says to `--version`. `missing`: how to install a missing package."""
-    done = subprocess.run(
-        [*command(), "--version"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=_START_TIMEOUT_S,
-        check=False,
-    )
-    if done.returncode:
-        raise SubjectFailed("program", "unavailable", f"it is not installed here; {missing}")
-    return done.stdout.strip()[:100]
+    try:
+        return run_tool("its program", [*command(), "--version"], Path(), _START_TIMEOUT_S).strip()[:100]
+    except SubjectFailed as failure:
+        failure.why += f"; {missing}"
+        raise
 
 
 def _node(program: str, *arguments: str) -> Callable[[], tuple[str, ...]]:

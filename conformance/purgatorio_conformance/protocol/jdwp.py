@@ -101,16 +101,21 @@ class Listening:
         threading.Thread(target=self._answer, name="jvm-calls", daemon=True).start()
 
     def _answer(self) -> None:
-        with suppress(OSError):
+        try:
             while len(self._called) < _CALLS_MOST:
                 called, _ = self._socket.accept()
-                if not self._is_ours(called):
+                try:
+                    if not self._is_ours(called):
+                        raise ConnectionRefusedError
+                    called.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                except OSError:  # perhaps the other end has closed it
                     called.close()
                     continue
-                called.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._called.append(called)
                 with suppress(OSError):
                     called.sendall(_HANDSHAKE)
+        except OSError:  # this object is closed
+            self._drop()
 
     def environ(self) -> Mapping[str, str]:
         """This process's environment, plus options for each JVM that is started in it. A JVM's own options prevail."""
@@ -157,6 +162,9 @@ class Listening:
             # Wakes the thread that waits for connections; `close` alone does not.
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
+        self._drop()
+
+    def _drop(self) -> None:
         while self._called:
             self._called.popleft().close()
 

@@ -12,7 +12,6 @@ import secrets
 import select
 import signal
 import subprocess
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, Final, Protocol
+from typing import Final, Protocol
 from weakref import WeakSet
 
 from purgatorio_conformance.subject.at_work import AtWork, ProcessThreads, stat, used_s
@@ -105,10 +104,22 @@ class Aside(Protocol):
         """The new lines, without waiting; None if no more will come."""
 
 
-class LineChild(AbstractContextManager["LineChild"]):
-    """One child: `send` lines to it, iterate over `lines` from it. Raises SubjectFailed for all misbehavior."""
+class Killable(Protocol):
+    def kill(self) -> None:
+        """End the run of this subject, as if its program had died."""
 
-    _alive: ClassVar[WeakSet["LineChild"]] = WeakSet()
+
+ALIVE: Final[WeakSet[Killable]] = WeakSet()
+"""The subjects that are driven now."""
+
+
+def kill_all() -> None:
+    for subject in list(ALIVE):
+        subject.kill()
+
+
+class LineChild(AbstractContextManager["LineChild"]):
+    """One child: `say` a line to it, `hear` a line from it. Raises SubjectFailed for all misbehavior."""
 
     def __init__(
         self,
@@ -124,7 +135,6 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._errors = b""
         self._at_work = AtWork(self.driven_s, self._looks)
         self._mark = secrets.token_hex(16)
-        self._writers: list[threading.Thread] = []
         self.renew()
         environ = os.environ if environ is None else environ
         options = f"{environ.get(JVM_OPTIONS, '')} {_NO_FIGURES}".strip()
@@ -158,32 +168,13 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._aside: Aside | None = None
         for place in self._open:
             os.set_blocking(place, False)
-        LineChild._alive.add(self)
+        ALIVE.add(self)
 
-    @classmethod
-    def end_all(cls) -> None:
-        """Kill the children that are alive. Each run ends as if its program had died."""
-        for child in list(cls._alive):
-            child._kill()
-
-    def _kill(self) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            # Processes of the group may run on after the child has ended.
-            os.killpg(self._process.pid, signal.SIGKILL)
-
-    def send(self, lines: Sequence[bytes]) -> None:
-        """Write the lines in the background. A child that does not read them fails by its silence."""
-        told = b"".join(line + b"\n" for line in lines)
-        writer = threading.Thread(target=self._write, args=(told,), name=f"{self._name}-pipe", daemon=True)
-        self._writers.append(writer)
-        writer.start()
-
-    def _write(self, told: bytes) -> None:
-        # The reader notices an ended child, and reports it with better reasons.
-        with suppress(OSError, ValueError):
-            place, rest = self._in.fileno(), memoryview(told)
-            while rest:
-                rest = rest[os.write(place, rest) :]
+    def kill(self) -> None:
+        """Kill the child and its process group. After a `wait`, the system may give their number to other processes."""
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def say(self, line: bytes) -> None:
         """Write one short line at once, for a session in which the child answers before the next line.
@@ -410,17 +401,6 @@ class LineChild(AbstractContextManager["LineChild"]):
         poll.register(self._in.fileno(), select.POLLERR)
         return any(happened & select.POLLERR for _, happened in poll.poll(0))
 
-    def lines(self) -> Iterator[bytes]:
-        """The lines of the child, until it closes its output. Then raises `died` if its exit status is not 0."""
-        while True:
-            said = self.hear(self._limits.silence_s)
-            if said is Quiet.SILENT:
-                raise self.silent(self._limits.silence_s)
-            if said is Quiet.ENDED:
-                self.check_exit()
-                return
-            yield said
-
     @contextmanager
     def on_one_processor(self) -> Iterator[None]:
         """Let this thread and a single-threaded child share a processor. One of them always waits for the other, and
@@ -471,9 +451,8 @@ class LineChild(AbstractContextManager["LineChild"]):
         self.__exit__()
 
     def __exit__(self, *error: object) -> None:
-        self._kill()
-        # After `wait`, the system may give its process number to another process.
-        LineChild._alive.discard(self)
+        self.kill()
+        ALIVE.discard(self)
         self._process.wait()
         for _ in range(_SEARCHES):
             # A process that was found may have started another one meanwhile.
@@ -483,8 +462,6 @@ class LineChild(AbstractContextManager["LineChild"]):
                     os.kill(process, signal.SIGKILL)
             if not found:
                 break
-        for writer in self._writers:
-            writer.join(timeout=5.0)
         self._read_errors()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             with suppress(OSError):

@@ -159,8 +159,8 @@ def _compile(java: JavaHome, jars: Jars, sources: list[Path], out: Path) -> None
         raise SubjectFailed("JVM", "unavailable", "our Java programs do not compile")
 
 
-def run_tool(what: str, command: Sequence[object], folder: Path, timeout_s: float) -> None:
-    """Run a program to its end. Raises SubjectFailed, kind `unavailable`, with the program's output."""
+def run_tool(what: str, command: Sequence[object], folder: Path, timeout_s: float) -> str:
+    """Run a program to its end, and return its output. Raises SubjectFailed, kind `unavailable`, with the output."""
     try:
         done = subprocess.run(
             [str(word) for word in command],
@@ -173,7 +173,8 @@ def run_tool(what: str, command: Sequence[object], folder: Path, timeout_s: floa
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SubjectFailed("JVM", "unavailable", f"{what} did not run: {error}") from None
+        raise SubjectFailed(what, "unavailable", f"{what} did not run: {error}") from None
     if done.returncode != 0:
         said = (done.stderr + done.stdout).strip()[-2000:]
-        raise SubjectFailed("JVM", "unavailable", f"{what} ended with status {done.returncode}: {said}")
+        raise SubjectFailed(what, "unavailable", f"{what} ended with status {done.returncode}: {said}")
+    return done.stdout

@@ -31,7 +31,7 @@ import orjson
 from purgatorio_conformance.protocol.message import MAX_TIME_NS, REPORTABLE, SPOKEN, STEP, Description
 from purgatorio_conformance.protocol.rule import written
 from purgatorio_conformance.subject.at_work import AtWork, ProcessThreads
-from purgatorio_conformance.subject.child import Quiet
+from purgatorio_conformance.subject.child import ALIVE, Quiet
 from purgatorio_conformance.subject.contract import Cancels, FailureKind, SubjectFailed
 from purgatorio_conformance.suite.contract import (
     CAPABILITIES,
@@ -139,6 +139,11 @@ class InProcess:
         self._running = ProcessThreads([os.getpid()], [thread.native_id for thread in threading.enumerate()])
         self._at_work = AtWork(self._running.used_s, self._looks)
         self._collects: bool | None = None
+        ALIVE.add(self)
+
+    def kill(self) -> None:
+        """See `Killable`. Its threads run on until the driver has closed this peer."""
+        self._stage.said.put(SubjectFailed(self._description.name, "unfinished", "the run was ended"))
 
     def say(self, line: bytes) -> None:
         """Receive one call of the driver."""
@@ -314,6 +319,7 @@ class InProcess:
     def close(self) -> None:
         """Resume all paused threads, and end those that can be ended."""
         self._closed = True
+        ALIVE.discard(self)
         if self._collects:
             gc.enable()
         self._stage.close()

@@ -13,6 +13,7 @@ function found(name) {
   try {
     return require(require.resolve(name, { paths: [process.cwd()] }));
   } catch (missing) {
+    process.stderr.write(`the package ${name} is not installed`);
     process.exit(4);
   }
 }
