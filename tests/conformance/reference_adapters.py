@@ -61,7 +61,7 @@ class AnyTimer:
 
 def any_timer(kind: Callable[..., Timer], promise: Promise, *, wheel: bool = True) -> AnyTimer:
     clock, executor = ManualClock(), QueuedExecutor(faults=Quiet())
-    sized = {"wheel_size": promise.buckets} if wheel else {}
+    sized = {"wheel_size": promise.wheel_size or 8} if wheel else {}
     tick_ms = promise.tick_ns // NS_PER_MS
     timer = kind("t", tick_ms=tick_ms, clock=clock, executor=executor, faults=Quiet(), **sized)
     return AnyTimer(timer, clock, executor)
@@ -97,7 +97,7 @@ class ToldTimer:
 class AnyPurgatory:
     def __init__(self, promise: Promise) -> None:
         self.clock, self.executor = ManualClock(), QueuedExecutor(faults=Quiet())
-        tick_ms, size = promise.tick_ns // NS_PER_MS, promise.buckets
+        tick_ms, size = promise.tick_ns // NS_PER_MS, promise.wheel_size or 8
         timer = SystemTimer(
             "t", tick_ms=tick_ms, wheel_size=size, clock=self.clock, executor=self.executor, faults=Quiet()
         )

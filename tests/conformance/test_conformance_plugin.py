@@ -7,20 +7,21 @@ import threading
 import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.metadata import entry_points
 from itertools import count
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import orjson
 import pytest
 
-import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
 from program_text import program
 from purgatorio_conformance.protocol import plays, shortest
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
-from purgatorio_conformance.suite import gated, in_process
+from purgatorio_conformance.suite import gated, in_process, items
+from purgatorio_conformance.suite.contract import BadPromise, Promise
 from purgatorio_conformance.suite.in_process import InProcess
 from purgatorio_conformance.suite.stage import MEANT, Call, Fields, Stage
 from purgatorio_spec.check import check_files
@@ -335,6 +336,48 @@ def test_a_command_that_is_not_there(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess("-q")
     assert result.ret != 0
     result.stdout.fnmatch_lines(["*nothing-here: unavailable: *"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"command": "node my.js"}, r"command='node my.js' is not a list"),
+        ({"command": []}, r"command=\[\] is not a list"),
+        (
+            {"command": ["node"], "promises": []},
+            "does not know promises; here it has command, expected_failures",
+        ),
+        ({"promises": [], "sedes": (1, 2)}, "does not know sedes; here it has kind, promises"),
+        ({"promises": [], "expected_failures": {}}, "does not know expected_failures"),
+        ({"kind": "timer", "seeds": (1, 2)}, "does not know seeds"),
+        ({"kind": "wheel"}, "kind is one of timer, purgatory, subject"),
+        ({"kind": "subject", "seeds": (1, 2)}, r"needs promises"),
+    ],
+)
+def test_a_marker_with_a_mistake_is_refused(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(pytest.UsageError, match=said):
+        items.parameters(pytest.mark.purgatorio(**wrong).mark)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tick_ns": 0}, {"early_ns": -1}, {"late_ns": -1}, {"wheel_size": 0}, {"purge_interval": -1},
+        {"longest_delay_ns": 0}, {"catch_up": "later"},
+    ],
+)  # fmt: skip
+def test_a_promise_has_the_limits_of_a_description(wrong: dict[str, Any]) -> None:
+    with pytest.raises(BadPromise, match=next(iter(wrong))):
+        Promise("timer", **({"tick_ns": 1} | wrong))
+
+
+def test_a_scenario_is_empty_by_the_description_of_the_program() -> None:
+    """Not by that of an adapter with the same promise."""
+    promise = Promise("timer", tick_ns=1_000_000)
+    short = replace(_SILENT, capabilities=("timer", "virtual-time"), most_delay_ns=0)
+    for description, is_empty in ((None, False), (short, True)):
+        found = {one.name: one.empty is not None for one in gated.scenarios_of("timer", promise, description)}
+        assert found["scope"] is is_empty
 
 
 def test_a_command_that_dies_is_a_failure_of_its_run(commanded: pytest.Pytester) -> None:

@@ -298,7 +298,7 @@ def test_what_is_offered_must_be_there() -> None:
     """A method that is missing, a word that is none, a rate without its catch-up."""
     with pytest.raises(BadPromise, match="together"):
         replace(PROMISE, catch_up=None)
-    with pytest.raises(BadPromise, match="turn is one of same, next"):
+    with pytest.raises(BadPromise, match=r"field 'turn'.* use one of same, next"):
         replace(PROMISE, turn="later")
     with pytest.raises(BadPromise, match="no such offer"):
         replace(PROMISE, offers=("rates",))

@@ -33,7 +33,7 @@ from stress.trace_structure import ReadRun, check_intervals, read_run
 
 BAD = Path(__file__).with_name("bad_subject.py")
 PLAN = make_plan(1, 20, 1, 1_000_000)
-QUICK = ChildLimits(silence_s=1.5, start_s=20.0, total_s=60.0, lines=5_000)
+QUICK = ChildLimits(silence_s=1.5, total_s=60.0, lines=5_000)
 """So short a silence is a failure of subjects that are meant to fall silent, and only of those."""
 PATIENT = ChildLimits(silence_s=30.0, total_s=60.0, lines=5_000)
 
@@ -419,10 +419,15 @@ def test_noise_on_standard_error_is_kept_and_bounded(tmp_path: Path) -> None:
         ("silent-start", "hang", "silent for 0.3 s, with call 0 (describe) not answered"),
     ],
 )
-def test_what_fails_before_a_run_has_no_trace(how: str, kind: FailureKind, why: str) -> None:
+def test_what_fails_before_a_run_has_no_trace(
+    how: str, kind: FailureKind, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The version is echoed, and the start has a time limit of its own."""
+    monkeypatch.setattr(
+        "purgatorio_conformance.protocol.session.START_S", 0.3 if how == "silent-start" else 30.0
+    )
     with pytest.raises(SubjectFailed) as caught:
-        command_subjects(command(how), limits=ChildLimits(start_s=0.3 if how == "silent-start" else 30.0))
+        command_subjects(command(how))
     assert (caught.value.kind, why in caught.value.why) == (kind, True), caught.value.why
     assert caught.value.trace is None
 

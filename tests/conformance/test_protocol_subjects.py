@@ -353,6 +353,9 @@ def test_a_plan_respects_the_declarations_of_the_subject() -> None:
     assert all(due.at_ns % (10 * MS) == 0 and due.lane == 0 for due in dues)
     assert any(isinstance(due.call, Cancel) for due in dues)
 
+    # A unit without a tick is the tick.
+    seconds = replace(PLAIN, tick_ns=None, unit_ns=1_000 * MS)
+    assert shape_of(seconds, "timer", virtual=True).longest_ns == 100_000 * MS
     plain = replace(PLAIN, lanes=3, least_delay_ns=-5)
     dues = timeline(fitted(plan, shape_of(plain, "timer", virtual=False), "timer", plain), "timer", plain)
     delays = {due.call.delay_ns for due in dues if isinstance(due.call, Add)}

@@ -17,7 +17,13 @@ from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.child import ChildLimits, LineChild, Quiet, lanes_wait
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 
-QUICK = ChildLimits(silence_s=30.0, total_s=60.0, line_bytes=1_000, lines=1_000)
+QUICK = ChildLimits(silence_s=30.0, total_s=60.0, lines=1_000)
+
+
+@pytest.fixture(autouse=True)
+def little_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("purgatorio_conformance.subject.child.LINE_BYTES", 1_000)
+    monkeypatch.setattr("purgatorio_conformance.subject.child.OUTPUT_BYTES", 50_000)
 
 
 def lines(child: LineChild, silence_s: float = 30.0) -> Iterator[bytes]:
@@ -68,7 +74,7 @@ SLEEPS = "import time; time.sleep(600)"
         (f"import os; os.close(0); print('deaf', flush=True); {SLEEPS}", ChildLimits(silence_s=0.3), "closed-input",
          ""),
         # Lines short enough and few enough, and still too much.
-        ("while True: print('x' * 900)", ChildLimits(line_bytes=1_000, output_bytes=50_000), "flood",
+        ("while True: print('x' * 900)", ChildLimits(), "flood",
          "more than 50000 bytes"),
         # No more than the limit is ever held.
         ("import sys\nwhile True: sys.stdout.write('x' * 65536)", QUICK, "flood", "more than 1000 bytes"),

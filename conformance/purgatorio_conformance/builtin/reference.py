@@ -149,7 +149,12 @@ class _Adapter:
         kind = IntrusiveTimer if intrusive else SystemTimer
         self._profile, self._tick_ms = promise.profile, promise.tick_ns // MS
         self._timer = _ToldTimer(
-            kind("reference", tick_ms=self._tick_ms, wheel_size=promise.buckets, clock=MonotonicClock())
+            kind(
+                "reference",
+                tick_ms=self._tick_ms,
+                wheel_size=promise.wheel_size or 20,
+                clock=MonotonicClock(),
+            )
         )
         self._purgatory: Purgatory[ProbedOperation] = Purgatory(
             "reference", self._timer, purge_interval=PURGE_INTERVAL, complete_at_shutdown=False

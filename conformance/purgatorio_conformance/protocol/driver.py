@@ -60,7 +60,7 @@ from purgatorio_conformance.protocol.virtual_time import (
 )
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed, silent
-from purgatorio_conformance.subject.plan import MS, Plan, PlanShape
+from purgatorio_conformance.subject.plan import Plan, PlanShape
 from purgatorio_spec.check import check_files
 from purgatorio_spec.failure import surviving
 from purgatorio_spec.trace.record import Header
@@ -269,8 +269,8 @@ class CommandSubject:
 
     @property
     def tick_ns(self) -> int:
-        """The granularity in nanoseconds. Without one: a millisecond, or the unit if it is longer."""
-        return self.description.tick_ns or max(MS, self.description.unit_ns)
+        """See `Description.grain_ns`."""
+        return self.description.grain_ns
 
     @property
     def shape(self) -> PlanShape:
@@ -302,7 +302,7 @@ class CommandSubject:
         clock = VirtualClock(self._begins_ns(plan, _PLACES_LATER.get(self.mode, 0)))
         if self.mode == "virtual-scope":
             # The programs of the scope do not test a start between two ticks; the other modes do.
-            clock.now_ns -= clock.now_ns % max(self.tick_ns, self.description.unit_ns)
+            clock.now_ns -= clock.now_ns % self.tick_ns
         recorder = Recorder(clock if self.virtual else time.monotonic_ns)
         talked = Conversation(recorder, reported(self.description, self.part), virtual=self.virtual)
         with self._child(limits) as (child, lines):

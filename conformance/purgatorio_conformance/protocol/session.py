@@ -19,6 +19,8 @@ from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_spec.show.visible import first_few
 
+START_S: Final = 20.0
+"""The limit of the first silence, while the subject starts."""
 _PATIENCE: Final = 15
 """A subject that works may be silent for this multiple of the limit, because other programs may use the processor."""
 _FLUSH_EVERY: Final = 5_000
@@ -211,7 +213,7 @@ class Session:
     def _limit_s(self) -> float:
         # The first call waits for the subject's start as well.
         first = self.conversation.description is None
-        return self._granted * (self._limits.start_s if first else self._limits.silence_s)
+        return self._granted * (START_S if first else self._limits.silence_s)
 
     def _goes_on(self) -> bool:
         """Whether to wait longer for a subject that reached its limit of silence, because it works."""

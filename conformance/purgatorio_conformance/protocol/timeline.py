@@ -47,7 +47,7 @@ def shape_of(description: Description, part: str, *, virtual: bool) -> PlanShape
     """The limits of the subject's plan. In virtual time, a coarse timer gets long delays. In real time, no delay is
     much above ten seconds."""
     tick_ns, least_ns, most_ns = (
-        description.tick_ns or MS,
+        description.grain_ns,
         description.least_delay_ns,
         description.most_delay_ns,
     )
@@ -95,7 +95,7 @@ def fitted(plan: Plan, shape: PlanShape, part: str, description: Description) ->
 
 def _boundaries(description: Description, shape: PlanShape) -> list[int]:
     """Delays around 0, 1 and 2 ticks, around 1 and 2 revolutions, and around a revolution of the next level."""
-    tick_ns, size = description.tick_ns or MS, description.buckets
+    tick_ns, size = description.grain_ns, description.buckets
     ticks = (0, 1, 1, 2, size - 1, size, size + 1, 2 * size, size * size - 1, size * size)
     near = (
         tick * tick_ns + beside for tick in ticks for beside in (-description.unit_ns, 0, description.unit_ns)

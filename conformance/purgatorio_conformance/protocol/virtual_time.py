@@ -75,7 +75,7 @@ class VirtualClock:
 def start_of_clock(seed: int, description: Description, *, later: int = 0) -> int:
     """The start of virtual time: random by the seed, and early enough that a run ends before `MAX_TIME_NS`. `later`:
     shifts the choice, so that the runs of one seed start at different places."""
-    run_ns = 1_000 * (description.tick_ns or MS) + (description.late_ns or 0) + _ROOM_NS
+    run_ns = 1_000 * description.grain_ns + (description.late_ns or 0) + _ROOM_NS
     places = [place_ns for place_ns in _START_PLACES if place_ns + run_ns <= MAX_TIME_NS]
     first = random.Random(f"clock/{seed}").choice(range(len(places)))
     place_ns = places[(first + later) % len(places)]

@@ -27,6 +27,8 @@ from purgatorio_conformance.subject.at_work import AtWork, ProcessThreads, stat,
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 from purgatorio_spec.show.visible import visible
 
+LINE_BYTES: Final = 64 * 1024
+OUTPUT_BYTES: Final = 1 << 30
 STDERR_KEPT_BYTES: Final = 64 * 1024
 """How much of a child's standard error is kept: its end."""
 
@@ -76,16 +78,12 @@ _MARK: Final = "PURGATORIO_SUBJECT"
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """The limits of a child. `start_s`: the limit of its first silence, while it starts. `work_s`: after this CPU time,
-    a shorter silence ends the wait."""
+    """The limits of a child. `work_s`: after this CPU time, a shorter silence ends the wait."""
 
     silence_s: float = 20.0
     work_s: float | None = None
     total_s: float = 120.0
-    line_bytes: int = 64 * 1024
     lines: int = 2_000_000
-    start_s: float = 20.0
-    output_bytes: int = 1 << 30
 
 
 class Quiet(Enum):
@@ -238,13 +236,12 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._at_work.look_anew()
         self._lines += 1
         self._bytes += len(line) + 1
-        limits = self._limits
-        if len(line) > limits.line_bytes:
-            raise self.failed("flood", f"a line of more than {limits.line_bytes} bytes")
-        if self._lines > limits.lines:
-            raise self.failed("flood", f"more than {limits.lines} lines")
-        if self._bytes > limits.output_bytes:
-            raise self.failed("flood", f"more than {limits.output_bytes} bytes")
+        if len(line) > LINE_BYTES:
+            raise self.failed("flood", f"a line of more than {LINE_BYTES} bytes")
+        if self._lines > self._limits.lines:
+            raise self.failed("flood", f"more than {self._limits.lines} lines")
+        if self._bytes > OUTPUT_BYTES:
+            raise self.failed("flood", f"more than {OUTPUT_BYTES} bytes")
         return line
 
     def _wait(self, within_s: float) -> None:
@@ -318,7 +315,7 @@ class LineChild(AbstractContextManager["LineChild"]):
             return False
         *lines, self._rest = (self._rest + said).split(b"\n")
         self._lines_said.extend([line.rstrip(b"\r") for line in lines])
-        if len(self._rest) > self._limits.line_bytes + 1:
+        if len(self._rest) > LINE_BYTES + 1:
             # One byte more than allowed proves the violation, so no more of a line is stored.
             self._lines_said.append(self._rest)
             self._rest = b""

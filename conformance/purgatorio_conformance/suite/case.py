@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import CommandSubject
+from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject import plan
 from purgatorio_conformance.subject.contract import Subject as RealSubject
@@ -225,12 +226,12 @@ class Case:
         return f"{self.clause}  cannot be judged: {visible(why, TEXT_LIMIT)}"
 
 
-def cases(kind: Kind, promise: Promise, part: str = "") -> list[Case]:
+def cases(kind: Kind, promise: Promise, part: str = "", description: Description | None = None) -> list[Case]:
     """One case for each clause that the profile may promise and each scenario in which the clause can fail, in a fixed
-    order."""
+    order. `part`, `description`: of a program."""
     of: Part = "timer" if kind == "timer" else "purgatory"
     # `purgatorio verify` pauses the threads of a program; the suite does not.
-    scenarios = [one for one in scenarios_of(of, promise) if not (part and one.threads)]
+    scenarios = [one for one in scenarios_of(of, promise, description) if not (part and one.threads)]
     return [
         Case(kind, promise, scenario, clause, part)
         for clause in CLAUSES

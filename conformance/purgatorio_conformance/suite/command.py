@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from purgatorio_conformance.protocol.describe import profile_of
 from purgatorio_conformance.protocol.message import Description
-from purgatorio_conformance.subject.plan import HUGE_NS, MS
+from purgatorio_conformance.subject.plan import HUGE_NS
 from purgatorio_conformance.suite.contract import CAPABILITIES, OFFERS, Promise
 
 
 def command_promise(description: Description) -> Promise:
     """The promise of a program, from its description. Raises ValueError if the profile is missing or unknown."""
-    tick_ns = description.tick_ns or max(MS, description.unit_ns)
     lacks = {
         lack: f"it does not declare the capability {name}"
         for lack, name in CAPABILITIES.items()
@@ -36,7 +35,7 @@ def command_promise(description: Description) -> Promise:
         lacks["timer"] = "it reports neither timer_add nor timer_fire"
     return Promise(
         profile_of(description),
-        tick_ns=tick_ns,
+        tick_ns=description.grain_ns,
         early_ns=description.early_ns,
         late_ns=description.late_ns,
         wheel_size=description.wheel_size,

@@ -13,10 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
+from purgatorio_conformance.protocol.message import Description
+from purgatorio_conformance.protocol.rule import Number, Text, field_rules
 from purgatorio_conformance.subject.contract import Adds
 from purgatorio_conformance.suite.probe import Probe
 from purgatorio_spec.profile import PROFILES
-from purgatorio_spec.trace.record import CATCH_UP, TURNS
+from purgatorio_spec.trace.parse import Refusal
 
 LACKS: Final[Mapping[str, str]] = {
     "cancel": "timers: a task cannot be cancelled",
@@ -99,17 +101,24 @@ class Promise:
     def __post_init__(self) -> None:
         if self.profile not in PROFILES:
             raise BadPromise(f"no profile {self.profile!r}; there are {', '.join(PROFILES)}")
-        if self.tick_ns < 1:
-            raise BadPromise(f"tick_ns is {self.tick_ns}: it must be at least 1")
+        for rule in field_rules(Description):
+            # They are the limits of a program, too.
+            value: object = getattr(self, rule.name, None)
+            try:
+                if isinstance(rule.rule, Number | Text) and value is not None:
+                    rule.rule.taken(rule.name, value)
+            except Refusal as refusal:
+                raise BadPromise(str(refusal)) from None
+        if self.longest_delay_ns is not None and self.longest_delay_ns < 1:
+            raise BadPromise(
+                f"longest_delay_ns is {self.longest_delay_ns}: write at least 1, or None for no limit"
+            )
         unknown = [lack for lack in self.lacks if lack not in LACKS]
         if unknown:
             raise BadPromise(f"no such lack: {', '.join(unknown)}; there are {', '.join(LACKS)}")
         unknown = [offer for offer in self.offers if offer not in OFFERS]
         if unknown:
             raise BadPromise(f"no such offer: {', '.join(unknown)}; there are {', '.join(OFFERS)}")
-        for name, words in (("catch_up", CATCH_UP), ("turn", TURNS)):
-            if getattr(self, name) not in (None, *words):
-                raise BadPromise(f"{name} is one of {', '.join(words)}, not {getattr(self, name)!r}")
         if ("fixed-rate" in self.offers) != (self.catch_up is not None):
             raise BadPromise("a fixed rate and its catch_up are promised together")
 
@@ -117,12 +126,6 @@ class Promise:
     def has_threads(self) -> bool:
         """Whether several threads may call at once."""
         return "O1" in PROFILES[self.profile].clauses if self.threads is None else self.threads
-
-    @property
-    def buckets(self) -> int:
-        """The number of buckets of its wheel. Without a wheel 8, so that the suite tries delays that are difficult for
-        wheels."""
-        return self.wheel_size or 8
 
 
 class TimerUnderTest(Adds, Protocol):

@@ -80,6 +80,8 @@ _OPERATIONS: Final = 500
 
 _SEED: Final = 1
 
+_TOO_SHORT: Final = "its delays are too short for any program of the scope"
+
 _OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 
 
@@ -364,8 +366,8 @@ class SuiteScenario:
     runs: Mapping[str, str]
     needs: tuple[str, ...] = ()
     threads: bool = False
-    also: Callable[[Promise], str | None] = lambda promise: None
-    """A further test that may rule it out; returns the reason."""
+    empty: str | None = None
+    """The reason why no program of the scenario fits the subject."""
 
     def ruled_out(self, promise: Promise) -> str | None:
         """The reason why the scenario cannot be executed, as the promise gives it; or None."""
@@ -374,11 +376,15 @@ class SuiteScenario:
         lacking = [lack for lack in self.needs if lack in promise.lacks]
         if lacking:
             return f"the subject lacks {lacking[0]}: {promise.lacks[lacking[0]]}"
-        return self.also(promise)
+        return self.empty
 
 
-def scenarios_of(part: Part, promise: Promise) -> tuple[SuiteScenario, ...]:
-    """All long runs of a part, in the order in which they are made."""
+def scenarios_of(
+    part: Part, promise: Promise, description: Description | None = None
+) -> tuple[SuiteScenario, ...]:
+    """All long runs of a part, in the order in which they are made. `description`: that of a program."""
+    description = description or (describe_timer if part == "timer" else describe_purgatory)(promise)
+    empty = None if any(scope(part, scope_delays(description), description)) else _TOO_SHORT
     planned, needs = (_CLAUSES[part], ()) if part == "timer" else ((*_CLAUSES[part], "P4"), ("expiry",))
     raced = tuple(clause for clause in _CLAUSES[part] if clause != "T2")
     resets = ("T11",) * ("reset" in promise.offers)
@@ -389,7 +395,7 @@ def scenarios_of(part: Part, promise: Promise) -> tuple[SuiteScenario, ...]:
     return (
         SuiteScenario(PLAN, planned, runs[PLAN], needs),
         SuiteScenario(JUMPS, planned, runs[JUMPS], needs),
-        SuiteScenario(SCOPE, (*_CLAUSES[part], *resets), runs[SCOPE], also=partial(_none_in_scope, part)),
+        SuiteScenario(SCOPE, (*_CLAUSES[part], *resets), runs[SCOPE], empty=empty),
         SuiteScenario(PERIODIC, _periodic_clauses(promise), runs[PERIODIC]),
         *(SuiteScenario(name, (*raced, *resets), runs[name], threads=True) for name in ("gates", "steps")),
     )
@@ -403,9 +409,3 @@ def _periodic_clauses(promise: Promise) -> tuple[str, ...]:
     clauses += ("T11",) * ("reset" in promise.offers)
     clauses += ("T4",) * ("reset" in promise.offers and "cancel" not in promise.lacks)
     return clauses + ("T12",) * (promise.turn is not None and not {"re-entry", "past"} & {*promise.lacks})
-
-
-def _none_in_scope(part: Part, promise: Promise) -> str | None:
-    description = describe_timer(promise) if part == "timer" else describe_purgatory(promise)
-    found = any(scope(part, scope_delays(description), description))
-    return None if found else "its delays are too short for any program of the scope"

@@ -33,7 +33,13 @@ from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
 
-KINDS: Final = ("timer", "purgatory", "subject")
+_FORMS: Final = {
+    "timer": ("kind", "promises"),
+    "purgatory": ("kind", "promises"),
+    "subject": ("kind", "promises", "seeds", "timers"),
+    "command": ("command", "expected_failures"),
+}
+"""For each kind of test, and for a command, the arguments of the marker."""
 
 _TIMERS: Final = 500
 """The number of timers of a plan in real time, if the marker does not say it."""
@@ -50,13 +56,18 @@ class BrokenPromise(AssertionError):
 
 def parameters(marker: pytest.Mark) -> Sequence[object]:
     """The parameters of a marked test. Raises pytest.UsageError for an incomplete or invalid marker."""
-    if "command" in marker.kwargs:
-        return _command_parameters(marker)
-    kind, promises = marker.kwargs.get("kind", "timer"), marker.kwargs.get("promises", ())
-    if kind not in KINDS or marker.args:
+    kind = marker.kwargs.get("kind", "timer")
+    form = "command" if "command" in marker.kwargs else kind
+    if form not in _FORMS:
+        raise pytest.UsageError("@pytest.mark.purgatorio: kind is one of timer, purgatory, subject")
+    unknown = [*map(repr, marker.args), *(name for name in marker.kwargs if name not in _FORMS[form])]
+    if unknown:
         raise pytest.UsageError(
-            f"@pytest.mark.purgatorio(promises=[...], kind=...): kind is one of {', '.join(KINDS)}"
+            f"@pytest.mark.purgatorio does not know {', '.join(unknown)}; here it has {', '.join(_FORMS[form])}"
         )
+    if form == "command":
+        return _command_parameters(marker)
+    promises = marker.kwargs.get("promises", ())
     if not promises or not all(isinstance(promise, Promise) for promise in promises):
         raise pytest.UsageError("@pytest.mark.purgatorio needs promises=[Promise(...), ...]")
     names = [promise.profile for promise in promises]
@@ -80,19 +91,20 @@ def _plans(marker: pytest.Mark, promise: Promise) -> list[Case]:
 def _command_parameters(marker: pytest.Mark) -> Sequence[object]:
     """Read the description of the program, once in every process."""
     command, expected = marker.kwargs["command"], marker.kwargs.get("expected_failures", {})
-    unknown = set(marker.kwargs) - {"command", "expected_failures"}
-    if unknown or marker.args or not all(isinstance(word, str) for word in command):
-        raise pytest.UsageError(
-            "@pytest.mark.purgatorio(command=[program, argument, ...], expected_failures={...})"
-        )
+    if (
+        not isinstance(command, list | tuple)
+        or not command
+        or not all(isinstance(one, str) for one in command)
+    ):
+        raise pytest.UsageError(f"command={command!r} is not a list: write [program, argument, ...]")
     try:
         description = describe_command(command)
-    except SubjectFailed as failure:
+        promise = replace(command_promise(description), expected_failures=expected)
+    except (SubjectFailed, BadPromise) as failure:
         raise pytest.UsageError(str(failure)) from failure
     if "virtual-time" not in description.capabilities:
         raise pytest.UsageError(f"{description.name} has no virtual time: use `purgatorio verify --command`")
-    promise = replace(command_promise(description), expected_failures=expected)
-    found = [case for part in parts_of(description) for case in cases(part, promise, part)]
+    found = [case for part in parts_of(description) for case in cases(part, promise, part, description)]
     _require_known(promise, found)
     return [_parameter(case) for case in found]
 
