@@ -8,30 +8,28 @@ The directory is in the user's cache. Two processes may write one file at the sa
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
 
-def user_cache_dir(environ: Mapping[str, str] | None = None) -> Path:
+def user_cache_dir() -> Path:
     """The directory for generated files, which belongs to the user and is writable. Created if necessary.
 
     `$XDG_CACHE_HOME/purgatorio`, or `~/.cache/purgatorio` without this variable. If this directory cannot be created or
     written (no home, a read-only file system): a directory of this user in the temporary directory.
     """
-    environment = os.environ if environ is None else environ
-    for candidate in _candidates(environment):
+    for candidate in _candidates():
         if _usable(candidate):
             return candidate
     return Path(tempfile.mkdtemp(prefix="purgatorio-"))
 
 
-def _candidates(environ: Mapping[str, str]) -> list[Path]:
+def _candidates() -> list[Path]:
     found: list[Path] = []
-    cache_home = environ.get("XDG_CACHE_HOME", "")
+    cache_home = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification tells programs to ignore a relative path.
     if cache_home and Path(cache_home).is_absolute():
         found.append(Path(cache_home) / "purgatorio")
-    home = environ.get("HOME", "")
+    home = os.environ.get("HOME", "")
     if home and Path(home).is_absolute():
         found.append(Path(home) / ".cache" / "purgatorio")
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")

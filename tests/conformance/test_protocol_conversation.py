@@ -1,7 +1,9 @@
 """What a conversation records and what it refuses, line by line and without a program at the other end."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import orjson
@@ -26,6 +28,9 @@ from purgatorio_conformance.protocol.message import (
     Start,
 )
 from purgatorio_conformance.protocol.rule import decoded
+from purgatorio_conformance.protocol.session import Peer, Session
+from purgatorio_conformance.subject.child import ChildLimits
+from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_spec.trace.record import Event
 from purgatorio_spec.trace.recorder import Recorder
 
@@ -195,6 +200,9 @@ def test_threads_and_depth_have_limits() -> None:
         scene.hear("enter", f'"f":"try_complete","id":"op","th":"{number}"')
     with pytest.raises(Misbehaved, match="more than 256 threads at work"):
         scene.hear("armed", '"id":"op","th":"255"')
+    wide = cast("Peer", SimpleNamespace(failed=partial(SubjectFailed, "wide")))
+    with pytest.raises(SubjectFailed, match="more than 256 threads at work"):
+        Session(wide, scene.conversation, ChildLimits()).ask(Check("k"), lane=1)
     for _ in range(63):
         scene.hear("enter", '"f":"try_complete","id":"op","th":"0"')
     with pytest.raises(Misbehaved, match="more than 64 functions entered and not left"):

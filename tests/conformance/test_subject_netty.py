@@ -87,8 +87,9 @@ def test_classes_are_compiled_once_and_again_for_another_source(
     changed = tmp_path / "Timers.java"
     changed.write_text("package purgatorio; class Timers { int x = true; }", encoding="utf-8")
     monkeypatch.setattr("purgatorio_conformance.subject.java_build.java_sources", lambda: [changed])
+    monkeypatch.setattr("purgatorio_conformance.subject.java_build.user_cache_dir", lambda: tmp_path)
     with pytest.raises(SubjectFailed, match="the Java compiler ended") as caught:
-        compiled_classes(java, jars, tmp_path)
+        compiled_classes(java, jars)
     assert caught.value.kind == "unavailable"
     assert list(tmp_path.iterdir()) == [changed], "no half build"
     assert len(java_sources()) > 3

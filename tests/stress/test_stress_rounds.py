@@ -143,10 +143,13 @@ def test_a_trace_of_a_bug_says_so_too(tmp_path: Path) -> None:
     assert check_files(result.traces).runs[0].clauses["O3"].violations > 0
 
 
-def test_a_file_has_a_bound_and_is_whole_all_the_same(tmp_path: Path) -> None:
+def test_a_file_has_a_bound_and_is_whole_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A soak must not fill the disk. The left-out rounds are counted."""
     scenario = SCENARIOS["force-against-force"]
-    trace = RoundTrace(tmp_path / "r.jsonl", scenario, "locked", 1, most_events=100)
+    monkeypatch.setattr("purgatorio_stress.harness.round_trace.MOST_EVENTS", 100)
+    trace = RoundTrace(tmp_path / "r.jsonl", scenario, "locked", 1)
     table = OutcomeTable(scenario.name, frozenset(), None)
     batch = Batch(scenario, "locked", 0, 1, Settings(1, 64, 0.005, 0, 0, 0, False, True), StopFlag())
     assert batch.run(table, ScenarioProgram(scenario, "locked").histories, trace) is None

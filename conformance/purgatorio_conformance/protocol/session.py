@@ -120,7 +120,10 @@ class Session:
         number = self.conversation.calls
         if not self.conversation.owed:
             self._not_quiet()
-        line = self.conversation.ask(call, lane, hold=hold, steps=steps, before_sending=before_sending)
+        try:
+            line = self.conversation.ask(call, lane, hold=hold, steps=steps, before_sending=before_sending)
+        except Misbehaved as misbehaved:
+            raise self.failed(misbehaved.kind, misbehaved.why) from None
         self._note(">", line)
         self._child.say(line)
         return number

@@ -105,9 +105,7 @@ def kit_folder() -> Path:
     return Path(__file__).parent.parent / "kits" / "jvm"
 
 
-def compiled_classes(
-    java: JavaHome, jars: Jars, cache: Path | None = None, more: Sequence[Path] = ()
-) -> Path:
+def compiled_classes(java: JavaHome, jars: Jars, more: Sequence[Path] = ()) -> Path:
     """The directory of the classes, including those of `more` sources, compiled if necessary. Several processes may
     call this at once.
 
@@ -117,7 +115,7 @@ def compiled_classes(
     sources = [path for path in ours if _NEEDS.get(path.name) in (None, *jars.libraries)]
     used = " ".join(path.name for path in (jars.janino, *jars.compile_path))
     name = f"java-classes-{digest_of(f'{java.version} {used}', sources)}"
-    return built_once(name, lambda out: _compile(java, jars, sources, out), cache)
+    return built_once(name, lambda out: _compile(java, jars, sources, out))
 
 
 def digest_of(first: str, sources: Iterable[Path]) -> str:

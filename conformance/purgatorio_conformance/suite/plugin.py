@@ -111,17 +111,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     return result
 
 
-@pytest.hookimpl(hookwrapper=True)
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, object, None]:
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show a broken promise as its counterexample, without the stack of the suite."""
-    outcome = yield
-    if call.excinfo is None or _clause_of(item) is None or call.excinfo.typename != "BrokenPromise":
-        return
-    report = outcome.get_result()  # type: ignore[attr-defined]  # pluggy's Result, which pytest does not export
-    if not isinstance(report.longrepr, tuple):
+    report = yield
+    broken = call.excinfo is not None and _clause_of(item) and call.excinfo.typename == "BrokenPromise"
+    if call.excinfo is not None and broken and not isinstance(report.longrepr, tuple):
         report.longrepr = str(call.excinfo.value)
+    return report
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -26,31 +26,24 @@ judged, but not written."""
 class RoundTrace:
     """Writes the rounds of one scenario. Raises OSError if the file cannot be written.
 
-    `left_out`: the number of rounds after `most_events` events. The file has only whole rounds.
+    `left_out`: the number of rounds after MOST_EVENTS events. The file has only whole rounds.
     """
 
-    def __init__(
-        self, path: Path, scenario: Scenario, dialect: str, seed: int, most_events: int = MOST_EVENTS
-    ) -> None:
+    def __init__(self, path: Path, scenario: Scenario, dialect: str, seed: int) -> None:
         header = header_of(scenario, dialect)
         run = run_of_file(path)
         self.path = path
         self.dropped = 0
         self.left_out = 0
-        self._most_events = most_events
         self._writer = TraceWriter(
             path, replace(header, run=run, params={"seed": seed, "rounds": "numbered"})
         )
         self._rounds = 0
         self._next_i = 0
 
-    @property
-    def events(self) -> int:
-        return self._writer.events
-
     def write(self, log: RoundLog) -> None:
         """Add a round whose threads have ended, or were abandoned."""
-        if self._writer.events >= self._most_events:
+        if self._writer.events >= MOST_EVENTS:
             self.left_out += 1
             return
         number, first_i = self._rounds, self._next_i
