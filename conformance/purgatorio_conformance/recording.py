@@ -11,7 +11,7 @@ from purgatorio_conformance.protocol.driver import CommandSubject
 from purgatorio_conformance.subject.child import kill_all
 from purgatorio_conformance.subject.contract import Progress, Subject, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import PlanShape
-from purgatorio_conformance.subprocess_runner import end_all, few_full_collections, run_apart
+from purgatorio_conformance.subprocess_runner import few_full_collections, run_apart
 from purgatorio_spec.failure import Failure, failure_of
 
 _GRACE_S: Final = 5.0
@@ -111,5 +111,4 @@ def record_runs(
             while wait([one for one in under_way.values() if not one.cancelled()], wait_s).not_done:
                 # A run may start another program for its proof.
                 kill_all()
-                end_all()
                 wait_s = _LOOK_S

@@ -17,25 +17,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
-from weakref import WeakSet
 
 from purgatorio_conformance.protocol.driver import CommandSubject
 from purgatorio_conformance.protocol.run_record import Account
-from purgatorio_conformance.subject.child import kill_all
+from purgatorio_conformance.subject.child import ALIVE, kill_all
 from purgatorio_conformance.subject.contract import Progress, SubjectFailed
 
 _FULL_COLLECTION_EVERY: Final = 1_000
 """Collections of the middle generation; some eight million objects."""
 _LOOK_S: Final = 0.2
 
-_under_way: Final[WeakSet[subprocess.Popen[bytes]]] = WeakSet()
+
+class _Driving(subprocess.Popen[bytes]):
+    """The other interpreter."""
+
+    def kill(self) -> None:
+        """See `Killable`. It kills its own subjects, and tells how its run ended."""
+        assert self.stdin is not None, "created with pipes"
+        self.stdin.close()
 
 
 def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress: Progress) -> None:
     """Runs `subject.run_seeded` in a new interpreter, and raises its exceptions here. If the interpreter dies, the run
     is unfinished."""
     # In a session of its own, because this process handles Ctrl-C.
-    with subprocess.Popen(
+    with _Driving(
         [sys.executable, "-P", "-m", __name__],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -43,7 +49,7 @@ def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress
     ) as process:
         assert process.stdin is not None, "created with pipes"
         assert process.stdout is not None, "created with pipes"
-        _under_way.add(process)
+        ALIVE.add(process)
         try:
             pickle.dump((subject, seed, ops, path), process.stdin)
             process.stdin.flush()
@@ -59,13 +65,6 @@ def run_apart(subject: CommandSubject, seed: int, ops: int, path: Path, progress
     vars(subject.account).update(vars(account))
     if raised is not None:
         raise raised
-
-
-def end_all() -> None:
-    """End the runs that are under way, as `kill_all` does those of this interpreter."""
-    for process in list(_under_way):
-        assert process.stdin is not None, "created with pipes"
-        process.stdin.close()
 
 
 @contextmanager

@@ -14,6 +14,8 @@ from functools import partial
 from types import FrameType
 from typing import Final
 
+from purgatorio_stress.mutant.patch import Patch, patched
+
 _ENDING: Final = (
     "_exit abort execv execve fork forkpty kill killpg posix_spawn posix_spawnp system startfile"
 ).split()
@@ -56,23 +58,19 @@ def process_kept(met: Callable[[str], None] = _not_told) -> Iterator[None]:
         met(f"os.{name}")
         raise EndsProcess(f"os.{name} is about the process that explores")
 
-    kept = [
-        (module, name, getattr(module, name))
+    patches = [
+        Patch(module, name, partial(refuse, getattr(module, name), name))
         for module in (os, sys.modules[os.name])
         for name in _ENDING
         if hasattr(module, name)
     ]
-    for module, name, real in kept:
-        setattr(module, name, partial(refuse, real, name))
     try:
-        yield
+        with patched(patches):
+            yield
     except SystemExit as error:
         raise RuntimeError(
             f"the code that is explored ends its process: SystemExit({error.code!r})"
         ) from error
-    finally:
-        for module, name, real in kept:
-            setattr(module, name, real)
 
 
 @contextmanager

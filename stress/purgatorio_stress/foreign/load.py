@@ -25,7 +25,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -47,6 +47,7 @@ from purgatorio_stress.foreign.kept_values import (
 from purgatorio_stress.foreign.rewrite import Rewriter, assigned_names
 from purgatorio_stress.foreign.threads import ForeignClocks, ForeignLock, text_of, thread_names
 from purgatorio_stress.foreign.world import World
+from purgatorio_stress.mutant.patch import Patch, patched
 
 _ANEW: Final = ("queue", "sched", "concurrent.futures", "concurrent.futures._base",
                 "concurrent.futures.thread")  # fmt: skip
@@ -592,23 +593,14 @@ def _named_function(function: Callable[..., object], name: str, world: World) ->
     return named
 
 
-@contextmanager
-def openings_recorded(world: World) -> Iterator[None]:
+def openings_recorded(world: World) -> AbstractContextManager[None]:
     """In the body, record each socket, process and real thread that is opened during a run, also by code that is not
     rewritten. See `_meet`."""
-    kept = [
-        (kind, name, getattr(kind, name))
-        for kind, name in (
-            (socket.socket, "__init__"), (subprocess.Popen, "__init__"), (threading.Thread, "start")
-        )
-    ]  # fmt: skip
-    for kind, name, real in kept:
-        setattr(kind, name, _named_function(real, f"{kind.__module__}.{kind.__qualname__}", world))
-    try:
-        yield
-    finally:
-        for kind, name, real in kept:
-            setattr(kind, name, real)
+    methods = (socket.socket, "__init__"), (subprocess.Popen, "__init__"), (threading.Thread, "start")
+    return patched([
+        Patch(kind, name, _named_function(getattr(kind, name), f"{kind.__module__}.{kind.__qualname__}", world))
+        for kind, name in methods
+    ])  # fmt: skip
 
 
 @contextmanager
