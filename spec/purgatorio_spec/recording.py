@@ -24,7 +24,7 @@ FIRST_EVENT_LINE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RecordedRun:
     """The header and the events of one run. `broken_off`: the reason why the run did not end, or empty."""
 
     header: Header
@@ -64,7 +64,7 @@ class JudgedRun:
         return shown.of_run(self.result)
 
 
-def judge(recording: Recording) -> JudgedRun:
+def judge(recording: RecordedRun) -> JudgedRun:
     events = recording.events
     rows = [event_batch((event.i + FIRST_EVENT_LINE, event) for event in events)] if events else []
     table = pa.Table.from_batches(rows, EVENT_SCHEMA)

@@ -44,7 +44,7 @@ from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import HUGE_NS, MS, make_plan
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
-from purgatorio_spec.recording import Recording, judge
+from purgatorio_spec.recording import RecordedRun, judge
 from purgatorio_spec.trace.trace_file import write_run
 from purgatorio_spec.verdict import Verdict
 from stress.trace_structure import ReadRun, check_intervals, read_run
@@ -122,7 +122,7 @@ def test_one_wrong_character_is_found_with_the_fewest_calls(
     assert again.clauses[clause].violations == 1, "its trace is a trace like any other"
     with closing(ScriptPlayer(command)) as correct:
         played = correct.play(found.script)
-    judged = judge(Recording(played.header, played.events)).result.clauses[clause]
+    judged = judge(RecordedRun(played.header, played.events)).result.clauses[clause]
     assert judged.verdict is Verdict.PASS, "the correct twin is told the same, and keeps the promise"
 
 

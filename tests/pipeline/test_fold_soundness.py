@@ -32,7 +32,7 @@ from purgatorio_spec.fast_path.fold import Fold, Outer
 from purgatorio_spec.fast_path.names import Names, unpacked
 from purgatorio_spec.fast_path.paged import Pages
 from purgatorio_spec.fast_path.recheck import FirstChecks
-from purgatorio_spec.fast_path.rules import IRREGULAR, RULES, Condition, Rule, candidates, summaries
+from purgatorio_spec.fast_path.rules import IRREGULAR, RULES, Condition, FastRule, candidates, summaries
 from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
@@ -153,13 +153,13 @@ def test_for_a_log_the_fold_agrees_with_the_clauses() -> None:
     assert sum(_same_violations(one, one.concluded()) for one in played) > 30
     expecting = [(one, expect(one.run, one.table)) for one in played]
     assert not any(missed(expecting))
-    weakened = {**RULES, "T2": Rule(RULES["T2"].occasion, lambda b: b.fire_n.equals(1) & b.always(True))}
+    weakened = {**RULES, "T2": FastRule(RULES["T2"].occasion, lambda b: b.fire_n.equals(1) & b.always(True))}
     assert any(what.endswith("T2: not marked") for what in missed(expecting, rules=weakened))
 
 
 def missed(
     many: Sequence[Expecting],
-    rules: Mapping[str, Rule] = RULES,
+    rules: Mapping[str, FastRule] = RULES,
     irregular: Mapping[str, Condition] = IRREGULAR,
     *,
     keys: bool = True,
@@ -196,7 +196,7 @@ def test_the_rules_never_say_less_than_the_clauses(many: list[Expecting]) -> Non
 def test_without_the_rule_of_a_clause_something_is_missed(many: list[Expecting], clause: str) -> None:
     """The twins: each rule is needed, and its loss is seen."""
     broken = [one for one in many if any(clause in e.marked_for for e in one[1].values())]
-    weakened = {**RULES, clause: Rule(RULES[clause].occasion, lambda b: b.always(False))}
+    weakened = {**RULES, clause: FastRule(RULES[clause].occasion, lambda b: b.always(False))}
     assert any(what.endswith(f"{clause}: not marked") for what in missed(broken, rules=weakened))
 
 

@@ -32,7 +32,7 @@ from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import HUGE_NS
-from purgatorio_spec.recording import Recording
+from purgatorio_spec.recording import RecordedRun
 from purgatorio_spec.trace.record import Event, Header
 from purgatorio_spec.trace.recorder import Recorder
 
@@ -102,10 +102,10 @@ class Played:
     session: tuple[str, ...]
     failure: SubjectFailed | None = None
 
-    def recording(self, run: str) -> Recording:
+    def recording(self, run: str) -> RecordedRun:
         """The recording, as a run of this name."""
         why = "" if self.failure is None else str(self.failure)
-        return Recording(replace(self.header, run=run), self.events, why)
+        return RecordedRun(replace(self.header, run=run), self.events, why)
 
 
 def play(

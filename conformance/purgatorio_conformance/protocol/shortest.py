@@ -36,7 +36,7 @@ from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
-from purgatorio_spec.recording import Recording, judge
+from purgatorio_spec.recording import RecordedRun, judge
 from purgatorio_spec.show.visible import counted
 
 _FEWER: Final = (20, 100)
@@ -81,7 +81,7 @@ class Shortest:
 
     clause: str
     script: Script
-    recording: Recording
+    recording: RecordedRun
     session: tuple[str, ...]
     stopped: str
 
@@ -130,7 +130,7 @@ def _shortest(
             with closing(last()) as fresh:
                 played = fresh.tried(found)
             if shows(played):
-                recording = Recording(played.header, played.events)
+                recording = RecordedRun(played.header, played.events)
                 return Shortest(clause, found, recording, played.session, search.stopped)
     return None
 
@@ -232,7 +232,7 @@ def order_of_run(subject: CommandSubject, run: RunResult, clause: str, path: Pat
 
 def breaks(played: Played, clause: str) -> bool:
     # The clause may not apply to the remaining calls.
-    return judge(Recording(played.header, played.events)).result.breaks(clause)
+    return judge(RecordedRun(played.header, played.events)).result.breaks(clause)
 
 
 class ScriptSearch:

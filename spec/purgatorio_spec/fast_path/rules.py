@@ -88,7 +88,7 @@ Condition: TypeAlias = Callable[[OperationBlock], Truth]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FastRule:
     """The conditions under which a regular operation is an occasion of a clause, and may have broken the clause."""
 
     occasion: Condition
@@ -207,8 +207,8 @@ def _fired_all_the_same(b: OperationBlock) -> Truth:
     return fired | (final & _some(b.stopped_n)) | refused
 
 
-RULES: Final[Mapping[str, Rule]] = {
-    "O1": Rule(
+RULES: Final[Mapping[str, FastRule]] = {
+    "O1": FastRule(
         lambda b: _some(b.force_n) | _some(b.done_n),
         lambda b: (
             ~b.win_n.equals(b.done_n)
@@ -217,28 +217,30 @@ RULES: Final[Mapping[str, Rule]] = {
             | (b.reg_out.equals(0) & (b.lost_first < b.claimed)).surely()
         ),
     ),
-    "O2": Rule(
+    "O2": FastRule(
         lambda b: _some(b.done_n) | _some(b.true_n),
         lambda b: (
             (_some(b.true_n) & b.always(b.run.records("ready")) & _never_or_early(b))
             | (b.always(b.run.profile.hands_over) & ~b.ready.given())
         ),
     ),
-    "O3": Rule(
+    "O3": FastRule(
         lambda b: _some(b.exp_n),
         lambda b: (
             (b.exp_n.equals(0) & b.by_expiry.surely()) | (_some(b.exp_n) & ~_expired_by_itself(b).surely())
         ),
     ),
-    "O4": Rule(lambda b: _is_registered_and_ready(b) & (b.check_ret.given() | (b.ready < b.reg_call)), _lost),
-    "O5": Rule(
+    "O4": FastRule(
+        lambda b: _is_registered_and_ready(b) & (b.check_ret.given() | (b.ready < b.reg_call)), _lost
+    ),
+    "O5": FastRule(
         lambda b: _may_time_out(b) & b.win_n.equals(1),
         lambda b: (
             _expired_late(b)
             | (_may_time_out(b) & b.win_n.equals(0) & b.due(b.deadline_t.or_else(b.reg_t + b.reg_delay)))
         ),
     ),
-    "O6": Rule(
+    "O6": FastRule(
         lambda b: (b.try_n > 1) | (_some(b.try_n) & _some(b.done_n) & b.under_lock),
         lambda b: (
             b.flag("tried_within")
@@ -253,20 +255,20 @@ RULES: Final[Mapping[str, Rule]] = {
             )
         ),
     ),
-    "O7": Rule(lambda b: b.reg_out.given() | _some(b.try_answers), _wrong_answer),
-    "T1": Rule(
+    "O7": FastRule(lambda b: b.reg_out.given() | _some(b.try_answers), _wrong_answer),
+    "T1": FastRule(
         lambda b: b.fire_n.equals(1) & b.add_n.equals(1) & b.deadline_t.given() & (b.add_call < b.fire_call),
         lambda b: b.fire_n.equals(1) & b.deadline_t.given() & (b.fire_t < b.in_time_t),
     ),
-    "T2": Rule(lambda b: _undisturbed(b) | _answered(b), lambda b: _late(b) | _answered_late(b)),
-    "T3": Rule(
+    "T2": FastRule(lambda b: _undisturbed(b) | _answered(b), lambda b: _late(b) | _answered_late(b)),
+    "T3": FastRule(
         lambda b: b.add_n.equals(1) & b.fire_n.equals(1),
         lambda b: (
             (b.add_n.equals(0) & _some(b.fire_n))
             | (b.add_n.equals(1) & ((b.fire_call < b.add_call).surely() | _not_fired(b)))
         ),
     ),
-    "T4": Rule(_stopped_in_time, _fired_all_the_same),
+    "T4": FastRule(_stopped_in_time, _fired_all_the_same),
 }
 """By clause."""
 
@@ -312,7 +314,7 @@ class Candidates:
 
 def candidates(
     block: OperationBlock,
-    rules: Mapping[str, Rule] = RULES,
+    rules: Mapping[str, FastRule] = RULES,
     irregular: Mapping[str, Condition] = IRREGULAR,
     *,
     missed: Flags | None = None,

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from purgatorio import LOCKED, PENDING_FLAG, Purgatory, SystemTimer
 from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.recording import Recording, judge
+from purgatorio_spec.recording import RecordedRun, judge
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_spec.trace.recorder import Recorder
 from purgatorio_stress.random_program.timer_player import CLOCKS_MS
@@ -370,7 +370,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
             clock=TraceClock("manual"),
             recorded=RECORDED,
         )
-        judged = judge(Recording(header, tuple(self.recorder.drain(last=True))))
+        judged = judge(RecordedRun(header, tuple(self.recorder.drain(last=True))))
         for clause, found in judged.result.clauses.items():
             for cause in found.causes.values():
                 if clause == "O4" and self.raised:
