@@ -75,16 +75,15 @@ def fold_reader(
 def _row_by_row(reader: TraceReader, failure: Failure, tally: RunTally | None, only: str | None) -> Folded:
     """A run on which the fast path failed, read again: the clauses need no rules."""
     fresh = TraceReader(reader.path, reader.name, segment=reader.segment)
-    table = pa.Table.from_batches(fresh.batches(), EVENT_SCHEMA)
-    facts, found = facts_of(fresh), RunTally(told=None if tally is None else tally.told)
-    reader.broken, reader.broken_count = fresh.broken, fresh.broken_count
+    facts, found = facts_of(reader), RunTally(told=None if tally is None else tally.told)
     found.failures[""] = failure
-    result = unjudged(facts, failure)
-    if _is_usable(fresh.header):
-        try:
-            result = judge_table(facts, table, only, found)
-        except Exception as error:
-            result = unjudged(facts, failure_of(f"judging {reader.name}", error))
+    try:
+        table = pa.Table.from_batches(fresh.batches(), EVENT_SCHEMA)
+        facts, reader.broken, reader.broken_count = facts_of(fresh), fresh.broken, fresh.broken_count
+        usable = _is_usable(fresh.header)
+        result = judge_table(facts, table, only, found) if usable else unjudged(facts, failure)
+    except Exception as error:
+        result = unjudged(facts, failure_of(f"judging {reader.name}", error))
     return Folded(result, None, lambda: ())
 
 

@@ -157,7 +157,10 @@ def test_what_a_clause_said_before_it_failed_stands(tmp_path: Path, monkeypatch:
     assert [str(one) for one in run.failures] == ["judging T1: ZeroDivisionError: put in by the test"]
 
 
-def test_a_run_that_cannot_be_judged_spoils_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("put", [_in(check, "judge_run"), _in(TraceReader, "batches")])
+def test_a_run_that_cannot_be_judged_spoils_no_other(
+    put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where both ways of judging fail the run is UNKNOWN, not invalid, and the next one is judged."""
     paths = [timer(tmp_path / f"{name}.jsonl", broken=True) for name in ("a", "b")]
     judge = fold.Fold.conclude
@@ -167,7 +170,7 @@ def test_a_run_that_cannot_be_judged_spoils_no_other(tmp_path: Path, monkeypatch
         return _fail() if next(failing) else judge(self, *args)  # type: ignore[arg-type]  # handed on as they are
 
     monkeypatch.setattr(fold.Fold, "conclude", conclude)
-    monkeypatch.setattr(check, "judge_run", _fail)
+    put(monkeypatch)
     judged = judging.judge_in_process(paths)
     first, second = without_silent_pass(judged.result).runs
     assert (first.verdict, second.verdict) == (Verdict.UNKNOWN, Verdict.VIOLATED)

@@ -195,6 +195,11 @@ CASES: Final[dict[str, Case]] = {
         INVALID,
         changed(5, b'"ph"', b'"x_d":' + b"[" * 300 + b"]" * 300 + b',"ph"'),
     ),
+    "deepest nesting that the JSON reader accepts": (
+        "a.jsonl",
+        INVALID,
+        changed(5, b'"ph"', b'"x_d":' + b"[" * 1010 + b"]" * 1010 + b',"ph"'),
+    ),
     "huge integer": ("a.jsonl", INVALID, changed(5, b'"t":', b'"t":1' + b"0" * 40)),
     "second header": ("a.jsonl", INVALID, edited(lambda lines: lines.insert(7, lines[0]))),
     "second end": ("a.jsonl", INVALID, edited(lambda lines: lines.append(lines[-1]))),

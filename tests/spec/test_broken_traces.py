@@ -9,6 +9,7 @@ from golden import Golden
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.trace import block
+from purgatorio_spec.trace.parse import Refusal, parse_line
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from spec.broken_cases import CASES, INVALID, UNKNOWN, good, text
@@ -124,6 +125,13 @@ def test_lines_are_read_whatever_their_ends_and_no_key_counts_twice(
     result = check_files([path])
     assert result.runs[0].verdict == (Verdict.PASS if sound else Verdict.INVALID_TRACE)
     assert sound or "stands twice" in result.broken[0].why
+
+
+def test_a_repeated_name_among_very_many_is_refused() -> None:
+    """The search for the repeated name is linear. (It was quadratic: minutes for this line.)"""
+    names = ",".join(f'"x_{number}":1' for number in range(50_000))
+    with pytest.raises(Refusal, match="stands twice"):
+        parse_line(f'{{"kind":"end",{names},"x_7":1}}'.encode())
 
 
 def test_without_a_header_no_line_is_asked_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,13 +74,17 @@ def shown(value: object) -> str:
 def parse_line(line: bytes) -> Record:
     try:
         fields: object = orjson.loads(line)
+        if not isinstance(fields, dict):
+            raise Refusal(
+                "$", f"a JSON {type(fields).__name__}, not an object", "write one JSON object a line"
+            )
+        if line.count(b'":') != _names(fields) or _SPACED.search(line):
+            _refuse_repeated(line)
+        return parse_fields(fields)
     except orjson.JSONDecodeError as bad:
         raise _not_json(line, bad) from None
-    if not isinstance(fields, dict):
-        raise Refusal("$", f"a JSON {type(fields).__name__}, not an object", "write one JSON object a line")
-    if line.count(b'":') != _names(fields) or _SPACED.search(line):
-        _refuse_repeated(line)
-    return parse_fields(fields)
+    except RecursionError:
+        raise Refusal("$", "nested too deep", "keep it under 200 levels") from None
 
 
 _SPACED: Final = re.compile(rb'"\s+:')
@@ -97,10 +101,11 @@ def _refuse_repeated(line: bytes) -> None:
     """Refuse an object with a repeated name, because readers differ in the value that they use."""
 
     def once(pairs: list[tuple[str, object]]) -> None:
-        names = [name for name, _ in pairs]
-        for name in names:
-            if names.count(name) > 1:
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
                 raise Refusal(name, "stands twice in one object", "write each field once")
+            seen.add(name)
 
     json.loads(line, object_pairs_hook=once)
 
