@@ -26,7 +26,7 @@ from typing import NamedTuple
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.clause.lost import Due, at_the_end, may_have_been_given_back
 from purgatorio_spec.durations import exact
-from purgatorio_spec.history.operation import NEVER, Call, OperationHistory, latest_due_t
+from purgatorio_spec.history.operation import NEVER, Call, InForce, OperationHistory, latest_due_t
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
 
@@ -43,16 +43,17 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
         return NO_OCCASION
     early_ns = run.early_ns or 0
     occasions = 0
-    unanswered = list(history.adds)
+    unanswered = history.in_force(early_ns, cancelled=True)
     for fire in history.fires:
-        adds = [add for add in history.in_force(fire.call_i, early_ns, cancelled=True) if add in unanswered]
+        unanswered = [one for one in unanswered if one.until_i >= fire.call_i]
+        adds = [one.add for one in unanswered if one.reaches(fire.call_i)]
         deadlines = [add.deadline_t for add in adds if add.deadline_t is not None]
         if not deadlines or len(deadlines) < len(adds):
             continue
         occasions = 1
         due = next((add for add in adds if add.may_run(fire.call_t, early_ns)), None)
         if due is not None:
-            unanswered.remove(due)
+            unanswered = [one for one in unanswered if one.add is not due]
             continue
         earliest_t = min(deadlines) - early_ns
         return Broken(
@@ -81,7 +82,7 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
     if not history.fires:
         return _answered_in_time(run, history, late_ns) if run.profile.answered_in_time else NO_OCCASION
     fire = history.fires[0]
-    adds = history.in_force(fire.call_i, run.early_ns or 0)
+    adds = [one.add for one in history.in_force(run.early_ns or 0) if one.reaches(fire.call_i)]
     if len(adds) != 1:
         return NO_OCCASION
     (add,) = adds
@@ -131,7 +132,8 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     """
     if _is_judged_elsewhere(history):
         return NO_OCCASION
-    answers = {add.call_i for fire in history.fires for add in _causes(run, history, fire)}
+    in_force = history.in_force(run.early_ns or 0)
+    answers = {add.call_i for fire in history.fires for add in _causes(run, in_force, fire)}
     most = max(len(answers), min(len(history.adds), 1))
     if len(history.fires) > most:
         return Broken(
@@ -187,9 +189,9 @@ def _taken_back(history: OperationHistory, add: Call) -> bool:
     return cancelled or bool(history.cancelled) or history.claim is not None
 
 
-def _causes(run: Run, history: OperationHistory, fire: Call) -> list[Call]:
+def _causes(run: Run, in_force: list[InForce], fire: Call) -> list[Call]:
     """The adds that can be causes of the fire: those that are due, or any if none is due (T1 is about that)."""
-    adds = history.in_force(fire.call_i, run.early_ns or 0)
+    adds = [one.add for one in in_force if one.reaches(fire.call_i)]
     if run.early_ns is None:
         return adds
     return [add for add in adds if add.may_run(fire.call_t, run.early_ns)] or adds
@@ -240,7 +242,7 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     """
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
-        wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)
+        wrong = _ruled_out(history, stop)
         if wrong is not None:
             return _fired_all_the_same(run, stop, wrong)
     refused = _refused_though_it_waited(run, history)
@@ -323,11 +325,12 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
     One exception: a thread that made all these calls, and starts the task itself afterwards.
     """
     stops = []
+    in_force = history.in_force(run.early_ns or 0)
     for cancel in history.cancels:
         if cancel.out == 0 or cancel.err is not None or cancel.ret_t is None or history.fire_of(cancel):
             continue
         answered = [
-            add for add in history.in_force(cancel.call_i, run.early_ns or 0) if add.end_i < cancel.call_i
+            one.add for one in in_force if one.reaches(cancel.call_i) and one.add.end_i < cancel.call_i
         ]
         deadline_t = _earliest_deadline_t(answered)
         if deadline_t is None:
@@ -428,9 +431,10 @@ def _key_stops(run: Run, history: OperationHistory) -> list[_Stop]:
     ]
 
 
-def _ruled_out(history: OperationHistory, stop: _Stop, fire: Call) -> bool:
-    """Whether this stop forbids this fire: the fire comes after the stop, and no later add may have armed the task
+def _ruled_out(history: OperationHistory, stop: _Stop) -> Call | None:
+    """The first fire that this stop forbids: the fire comes after the stop, and no later add may have armed the task
     again. (An add after the completion does not arm it.)"""
     later = (add.call_i for add in history.adds if add.end_i > stop.call_i)
     rearmed_i = NEVER if stop.f == "force_complete" else min(later, default=NEVER)
-    return stop.from_i < fire.call_i < rearmed_i and stop.th in (None, fire.th)
+    fires = (fire for fire in history.fires if stop.from_i < fire.call_i < rearmed_i)
+    return next((fire for fire in fires if stop.th in (None, fire.th)), None)

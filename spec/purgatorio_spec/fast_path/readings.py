@@ -11,18 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from purgatorio_spec.fast_path.columns import Columns, grown
-from purgatorio_spec.history.part import Reading
+from purgatorio_spec.history.part import READINGS, UNCOUNTED, Reading, is_silent
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Moments, ReadingBounds, bounds
-from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.trace.coded import IS_CALL, IS_RET, Flags, Ints, Numbered, given, values_of, where
 from purgatorio_spec.trace.columns import Column
+from purgatorio_spec.trace.record import MIN_INT
 
-_READING: Final = where(lambda f, ph: f in ("gauge", "quiesce"))
+_READING: Final = where(lambda f, ph: f in READINGS)
 _QUIESCE: Final = where(lambda f, ph: f == "quiesce")
-_COUNTED: Final = where(lambda f, ph: f not in ("gauge", "quiesce", "advance_clock"))
-"""Calls that disturb quiescence: a reaper waits inside `advance_clock` most of its life."""
-_LOWEST: Final = np.iinfo(np.int64).min
+_COUNTED: Final = where(lambda f, ph: f not in UNCOUNTED)
 
 
 @dataclass(slots=True)
@@ -61,7 +59,7 @@ class ReadingsSoFar:
     call_i: list[Ints] = field(default_factory=list)
     call_row: list[Ints] = field(default_factory=list)
     open_calls: int = 0
-    last_t: int = _LOWEST
+    last_t: int = MIN_INT
     last_row: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """By thread, its last row, -1 if there is none."""
 
@@ -74,12 +72,12 @@ class ReadingsSoFar:
         self.last_row = grown(self.last_row, int(some.thread.max(initial=0)) + 1, -1)
         if len(places):
             opened = self.open_calls + np.cumsum(change, dtype=np.int64)
-            last_t = np.maximum.accumulate(np.where(counted, batch.t, _LOWEST))
+            last_t = np.maximum.accumulate(np.where(counted, batch.t, MIN_INT))
             self._read(some, places, opened[places], np.maximum(last_t[places], self.last_t))
         # numpy keeps the last value of repeated places.
         self.last_row[some.thread] = np.arange(some.first, some.first + len(some))
         self.open_calls += int(change.sum(dtype=np.int64))
-        self.last_t = max(self.last_t, int(batch.t.max(initial=_LOWEST, where=counted)))
+        self.last_t = max(self.last_t, int(batch.t.max(initial=MIN_INT, where=counted)))
 
     def _read(self, some: Numbered, places: Ints, open_calls: Ints, last_t: Ints) -> None:
         batch = some.batch
@@ -89,15 +87,9 @@ class ReadingsSoFar:
         at, open_calls, last_t = places[~calls], open_calls[~calls], last_t[~calls]
         quiesce, interval = _QUIESCE[batch.code[at]], IS_RET[batch.code[at]]
         t = batch.t[at]
-        # A difference of times that exceeds 64 bits counts as a long silence.
-        silent = (
-            (last_t == _LOWEST)
-            | (t.astype(np.float64) - last_t.astype(np.float64) >= 2.0**62)
-            | (t - last_t >= REAPER_PERIOD_NS)
-        )
         states = batch.rows.column("state").take(at)
         watched, delayed, keys = (_field(states, name) for name in ("watched", "delayed", "keys"))
-        at_rest = quiesce | ((open_calls == 0) & silent)
+        at_rest = quiesce | ((open_calls == 0) & is_silent(t, last_t))
         before = self._rows_before(some, at)
         self.parts.append(
             Readings(

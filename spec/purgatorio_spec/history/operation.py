@@ -8,11 +8,12 @@ two calls is left out.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -85,6 +86,26 @@ class Call:
         return self.deadline_t is None or self.deadline_t - early_ns <= t
 
 
+def _call_i(call: Call) -> int:
+    return call.call_i
+
+
+class InForce(NamedTuple):
+    """An add, which may have caused the fires after its call that start before `until_i`."""
+
+    add: Call
+    until_i: int
+
+    def reaches(self, i: int) -> bool:
+        """Whether the add may have caused a fire at this position."""
+        return self.add.call_i < i <= self.until_i
+
+    def first(self, fires: Sequence[Call]) -> int | None:
+        """The place of the first of these fires that the add may have caused."""
+        place = bisect_right(fires, self.add.call_i, key=_call_i)
+        return place if place < len(fires) and fires[place].call_i <= self.until_i else None
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """A point: `ready`, `cancelled`. It became true between `t_call` and `t`."""
@@ -148,7 +169,7 @@ class OperationHistory:
     previous_of_thread: dict[int, int] = field(default_factory=dict)
     """For calls of `try_complete`, the `i` of the previous event of the same thread (-1: none), if the engine provides
     it."""
-    nested_checks: frozenset[int] = frozenset()
+    nested_checks: set[int] = field(default_factory=set)
     """The `call_i` of tries with a `check_and_complete` of the same thread between them and their registration."""
     under: dict[int, KeyCheck] = field(default_factory=dict)
     given_back: list[GivenBack] = field(default_factory=list)
@@ -199,21 +220,31 @@ class OperationHistory:
         """The `force_complete` calls with an unknown result: they are open, or ended by an exception."""
         return [force for force in self.forces if force.out is None]
 
-    def in_force(self, i: int, early_ns: int, *, cancelled: bool = False) -> list[Call]:
-        """The adds that may have caused a fire at this position. Each started before the fire. No later add had moved
-        the task before it could be submitted, and (unless `cancelled`) no cancel that returned before the fire had
-        removed it."""
-        takers = self.adds if cancelled else [*self.adds, *self.cancels]
-        later = [call for call in takers if call.end_i < i and call.err is None and call.out != 0]
-        return [
-            add
-            for add in self.adds
-            if add.call_i < i
-            and not any(
-                add.end_i < call.call_i and call.ret_t is not None and not add.may_run(call.ret_t, early_ns)
-                for call in later
-            )
+    def in_force(self, early_ns: int, *, cancelled: bool = False) -> list[InForce]:
+        """For each add, the positions of the fires that it may have caused: from its start to the end of the first
+        later add that moved the task, or (unless `cancelled`) cancel that removed it, before the task could have been
+        submitted."""
+        takers = [
+            call
+            for call in sorted([*self.adds, *(() if cancelled else self.cancels)], key=_call_i)
+            if call.ret_i is not None and call.err is None and call.out != 0
         ]
+        # From each taker on, the earliest return: the search of an add ends where no later taker was in time.
+        first_t = [*accumulate((call.ret_t or 0 for call in reversed(takers)), min)][::-1]
+        found = []
+        for add in self.adds:
+            until_i, place = NEVER, bisect_right(takers, add.end_i, key=_call_i)
+            while (
+                place < len(takers)
+                and takers[place].call_i < until_i
+                and not add.may_run(first_t[place], early_ns)
+            ):
+                taker = takers[place]
+                if not add.may_run(taker.ret_t or 0, early_ns):
+                    until_i = min(until_i, taker.end_i)
+                place += 1
+            found.append(InForce(add, until_i))
+        return found
 
     def fire_of(self, call: Call) -> Call | None:
         return next((fire for fire in self.fires if fire.contains(call)), None)
@@ -277,6 +308,7 @@ def operation_history(
         history.adds = sorted([*history.adds, *armed], key=lambda add: add.call_i)
     for _, i, f, c, keys in context:
         _add_context(history, i, f, c, keys)
+    history.checks = list(dict.fromkeys(history.checks))  # once, if a key is given twice
     return history
 
 
@@ -288,14 +320,13 @@ def _add_context(
     its registration), `under` (i: the call of a true try, c: of the check that it was made under), `given_back` (i: a
     point `cancelled`, c: the call of its `cancel_for_key`)."""
     if f == "check" and c is not None and keys:
-        check = KeyCheck(keys[0], i, c)
-        history.checks += [] if check in history.checks else [check]  # once, if a key is given twice
+        history.checks.append(KeyCheck(keys[0], i, c))
     elif f == "next" and c is not None:
         history.next_of_thread[i] = c
     elif f == "previous" and c is not None:
         history.previous_of_thread[i] = c
     elif f == "nested":
-        history.nested_checks |= {i}
+        history.nested_checks.add(i)
     elif f == "under" and c is not None and keys:
         history.under[i] = KeyCheck(keys[0], c, NEVER)
     elif f == "given_back" and c is not None and keys:

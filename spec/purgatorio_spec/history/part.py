@@ -8,6 +8,22 @@ during the whole interval. The upper bound counts operations that may have count
 """
 
 from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from purgatorio_spec.profile import REAPER_PERIOD_NS
+from purgatorio_spec.trace.coded import Flags, Ints
+from purgatorio_spec.trace.record import MIN_INT
+
+READINGS: Final = ("gauge", "quiesce")
+UNCOUNTED: Final = (*READINGS, "advance_clock")
+"""Calls that do not disturb quiescence: a reaper waits inside `advance_clock` most of its life."""
+
+
+def is_silent(t: Ints, last_t: Ints) -> Flags:
+    """Whether a reaper's period passed between these times. `last_t` is MIN_INT if nothing happened before."""
+    return last_t <= np.maximum(t, MIN_INT + REAPER_PERIOD_NS) - REAPER_PERIOD_NS
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from purgatorio_spec.history.operation import (
     ContextRow,
     KeyCheck,
 )
-from purgatorio_spec.history.part import CheckCall, RawReading
+from purgatorio_spec.history.part import READINGS, UNCOUNTED, CheckCall, RawReading, is_silent
 from purgatorio_spec.history.run import (
     BACKWARDS,
     CROSSED,
@@ -38,18 +38,13 @@ from purgatorio_spec.history.run import (
     counts_registering,
 )
 from purgatorio_spec.history.summary import Ints
-from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.trace.coded import Flags, codes, values
-from purgatorio_spec.trace.record import Header
+from purgatorio_spec.trace.record import MIN_INT, Header
 
 FOLLOWED: Final = (
     "check_and_complete", "try_complete_else_watch", "try_complete", "cancel_for_key", "cancelled",
 )  # fmt: skip
 """The functions whose events show which call contains which."""
-
-_READINGS: Final = ("gauge", "quiesce")
-_UNCOUNTED: Final = (*_READINGS, "advance_clock")
-"""Calls that do not disturb quiescence: a reaper waits inside `advance_clock` most of its life."""
 
 
 def select(table: pa.Table, *functions: str) -> pa.Table:
@@ -239,16 +234,15 @@ class PlacedReading(RawReading):
 
 def raw_readings(table: pa.Table) -> list[PlacedReading]:
     f, phase = table.column("f"), table.column("ph")
-    is_reading = np.asarray(pc.is_in(f, value_set=pa.array(_READINGS)))
+    is_reading = np.asarray(pc.is_in(f, value_set=pa.array(READINGS)))
     if not is_reading.any():
         return []
-    counted = ~np.asarray(pc.is_in(f, value_set=pa.array(_UNCOUNTED)))
+    counted = ~np.asarray(pc.is_in(f, value_set=pa.array(UNCOUNTED)))
     calls = np.asarray(pc.equal(phase, pa.scalar("call"))) & counted
     rets = np.asarray(pc.equal(phase, pa.scalar("ret"))) & counted
     open_calls = np.cumsum(calls.astype(np.int64) - rets.astype(np.int64))
     t = table.column("t").to_numpy()
-    lowest = np.iinfo(np.int64).min
-    last_t = np.maximum.accumulate(np.where(counted, t, lowest))
+    quiet = (open_calls == 0) & is_silent(t, np.maximum.accumulate(np.where(counted, t, MIN_INT)))
     before, _ = _neighbours(table)
     is_call = np.asarray(pc.equal(phase, pa.scalar("call")))
     started = set(table.column("i").to_numpy()[is_reading & is_call].tolist())
@@ -257,8 +251,7 @@ def raw_readings(table: pa.Table) -> list[PlacedReading]:
         raw_reading(
             row if row["c"] in started else row | {"c": None},
             before_i=int(before[at]),
-            quiet=bool(open_calls[at] == 0)
-            and (last_t[at] == lowest or t[at] - last_t[at] >= REAPER_PERIOD_NS),
+            quiet=bool(quiet[at]),
         )
         for at, row in zip(places, table.take(pa.array(places, pa.int64())).to_pylist(), strict=True)
     ]
