@@ -19,8 +19,8 @@ from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey
-from purgatorio_spec.trace.lines import may_name
-from purgatorio_spec.trace.reader import TraceReader, is_parquet
+from purgatorio_spec.trace.lines import is_parquet, may_name
+from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_wire.trace.file import WireTrace, is_wire_trace, read_trace
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from purgatorio_pipeline.hadoop import HadoopPath, Place, hadoop_path
 from purgatorio_pipeline.lake import MARK
-from purgatorio_spec.trace.lines import SUFFIXES
-from purgatorio_spec.trace.reader import is_parquet
+from purgatorio_spec.trace.lines import SUFFIXES, is_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,6 +11,8 @@ ends. In real time, the clause does not judge adds of other threads during the a
 during an advance was made inside a task.
 """
 
+from bisect import bisect_right
+
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
 from purgatorio_spec.history.run import AdvanceCall, Run
@@ -29,8 +31,10 @@ def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
     if len(history.adds) != 1 or history.cancels or history.resets or history.forces or history.cancelled:
         return NO_OCCASION
     (add,) = history.adds
+    if add.delay_ns is None or add.delay_ns > 0 or add.ret_i is None or add.err is not None:
+        return NO_OCCASION
     turn = _turn_of(run, add)
-    if turn is None or add.delay_ns is None or add.delay_ns > 0 or add.ret_i is None or add.err is not None:
+    if turn is None:
         return NO_OCCASION
     fire = next((fire for fire in history.fires if fire.call_i > add.call_i), None)
     inside = fire is not None and fire.call_i < turn.ret_i
@@ -58,11 +62,7 @@ def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
 
 def _turn_of(run: Run, add: Call) -> AdvanceCall | None:
     """The turn in which the task was added. In virtual time calls do not overlap, so the position is enough."""
-    return next(
-        (
-            turn
-            for turn in run.facts.advances
-            if turn.call_i < add.call_i < turn.ret_i and (run.virtual or turn.th == add.th)
-        ),
-        None,
-    )
+    turns = run.facts.advances
+    later = range(bisect_right(turns, add.call_i, key=AdvanceCall.ended_i), len(turns))
+    own = (turns[at] for at in later if run.virtual or turns[at].th == add.th)
+    return next((turn for turn in own if turn.call_i < add.call_i), None)

@@ -40,6 +40,7 @@ import orjson
 import pyarrow as pa
 
 from purgatorio_spec.trace.convert import CannotConvert, partial_of
+from purgatorio_spec.trace.lines import is_parquet
 from purgatorio_spec.trace.log_mapping import WHATS, LogMapping, What
 from purgatorio_spec.trace.log_time import BadValue, time_ns, timeout_ns
 from purgatorio_spec.trace.record import Event, Header, Implementation, TimerConstants, TraceClock
@@ -316,7 +317,7 @@ def _layout(source: Path) -> Literal["lines", "columns"] | None:
 
 def _parquet(source: Path, columns: Sequence[str], reading: Any) -> tuple[list[str], Iterator[Row | str]]:
     """The names of all columns, and the rows, with these columns as texts."""
-    if not source.name.lower().endswith(".parquet") and source.read_bytes()[:4] != b"PAR1":
+    if not source.name.lower().endswith(".parquet") and not is_parquet(source):
         raise CannotConvert(
             f"{source.name}: a log is .jsonl, .ndjson, .log (JSON lines), .csv or .tsv (also .gz, .zst), or .parquet"
         )

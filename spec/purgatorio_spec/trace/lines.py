@@ -71,6 +71,11 @@ def chunks(raw: io.BufferedReader) -> Iterator[bytes]:
             yield chunk
 
 
+def is_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
 def may_name(path: Path, name: str) -> bool:
     """Whether a record of a JSONL file may contain this text. False only if certainly no record has it. Reads the bytes
     up to the first occurrence."""

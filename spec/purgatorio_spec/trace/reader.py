@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from purgatorio_spec.trace.block import EVENT_START, parse_block, parse_events
 from purgatorio_spec.trace.coded import Coded, Flags, Ints, coded, is_usual, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
-from purgatorio_spec.trace.lines import Cut, Line, chunks, split
+from purgatorio_spec.trace.lines import Cut, Line, chunks, is_parquet, split
 from purgatorio_spec.trace.parse import BrokenLine, Refusal, parse_lines, refused
 from purgatorio_spec.trace.record import MAX_LINE_BYTES, End, Header
 from purgatorio_spec.trace.rows import (
@@ -363,8 +363,3 @@ def _is_record(line: Line) -> bool:
     except orjson.JSONDecodeError:
         return False
     return True
-
-
-def is_parquet(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(4) == b"PAR1"

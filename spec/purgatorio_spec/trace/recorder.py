@@ -23,7 +23,7 @@ with the greater `i` may have the smaller `t`.
 """
 
 import itertools
-import sys
+import sysconfig
 import threading
 import time
 from bisect import bisect_right
@@ -110,8 +110,8 @@ def around(
     return value
 
 
-_GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
-"""Read once: an extension may enable the GIL in a process that started without it, but never disable it."""
+_GIL: Final = not sysconfig.get_config_var("Py_GIL_DISABLED")
+"""Of the build, because a build without a GIL may switch the GIL on for a while."""
 
 
 def monotonic_ticket(gil: bool = _GIL) -> Callable[[], int]:
@@ -129,15 +129,23 @@ def monotonic_ticket(gil: bool = _GIL) -> Callable[[], int]:
 
 
 def _require_texts(id: object, keys: object) -> None:
-    if not (id is None or isinstance(id, str)):
-        raise TypeError(f"the id of an event must be a string, not {id!r}: write str({id!r})")
+    if id is not None:
+        _require_text("the id of an event", id)
     if keys is None:
         return
     if isinstance(keys, str) or not isinstance(keys, Sequence):
         raise TypeError(f"keys must be a tuple of strings, not {keys!r}")
     for key in keys:
-        if not isinstance(key, str):
-            raise TypeError(f"a key of an event must be a string, not {key!r}: write str({key!r})")
+        _require_text("a key of an event", key)
+
+
+def _require_text(what: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{what} must be a string, not {text!r}: write str({text!r})")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise TypeError(f"{what} must be valid Unicode, not {text!r}: a trace is UTF-8") from None
 
 
 class ThreadLog:
@@ -165,7 +173,7 @@ class ThreadLog:
     ) -> int:
         """Record that `f` is about to be called. Returns the ticket that `ret` needs, or DROPPED. Raises TypeError if
         `id` or a key is no text, because a trace has only texts."""
-        if keys is not None or not (id is None or isinstance(id, str)):
+        if keys is not None or not (id is None or (isinstance(id, str) and id.isascii())):
             _require_texts(id, keys)
         buffer = self._buffer
         if len(buffer) >= self._capacity:
@@ -192,8 +200,8 @@ class ThreadLog:
         if c == DROPPED or len(buffer) >= self._capacity:
             self.dropped += 1
             return
-        i = self._ticket()
         out = None if out is None else int(out)
+        i = self._ticket()
         t = self._clock_ns()
         buffer.append((i, self.name, t, "ret", f, id, c, None, None, deadline_t, None, out, err, state))
 
@@ -209,7 +217,7 @@ class ThreadLog:
     ) -> None:
         """Record a point, such as `ready`: it is true from now on, and became true between `t_call` and `t`. Raises
         TypeError as `call` does."""
-        if keys is not None or not (id is None or isinstance(id, str)):
+        if keys is not None or not (id is None or (isinstance(id, str) and id.isascii())):
             _require_texts(id, keys)
         buffer = self._buffer
         if len(buffer) >= self._capacity:
@@ -284,12 +292,15 @@ class Recorder(ByThread):
 
     def lane(self, name: str) -> ThreadLog:
         """A new buffer for a thread of another process. One thread of this process records for this thread."""
+        _require_text("the name of a thread", name)
         with self._logs_lock:
             # Two threads of one name would look like one thread with overlapping calls.
-            count = self._names[name] = self._names.get(name, 0) + 1
-            log = ThreadLog(
-                name if count == 1 else f"{name}#{count}", self._ticket, self.clock_ns, self._capacity
-            )
+            unique = name
+            while unique in self._names:
+                self._names[name] += 1
+                unique = f"{name}#{self._names[name]}"
+            self._names[unique] = 1
+            log = ThreadLog(unique, self._ticket, self.clock_ns, self._capacity)
             self._logs.append(log)
         return log
 

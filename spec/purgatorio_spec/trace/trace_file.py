@@ -45,7 +45,7 @@ class StreamedRecording(AbstractContextManager["StreamedRecording"]):
         self._every_s = every_s
         self._write_lock = threading.Lock()
         self._leaving = threading.Event()
-        self._problem: OSError | None = None
+        self._problem: Exception | None = None
         self._thread = threading.Thread(target=self._stream, name="trace-writer", daemon=True)
 
     def __enter__(self) -> "StreamedRecording":
@@ -62,7 +62,7 @@ class StreamedRecording(AbstractContextManager["StreamedRecording"]):
         while not self._leaving.wait(self._every_s):
             try:
                 self.flush()
-            except OSError as problem:
+            except Exception as problem:
                 self._problem = problem
                 return
 
@@ -70,11 +70,14 @@ class StreamedRecording(AbstractContextManager["StreamedRecording"]):
         self._leaving.set()
         if self._thread.is_alive():
             self._thread.join()
-        if self._problem is not None:
-            with suppress(OSError):
+        try:
+            if self._problem is not None:
+                raise self._problem
+            with self._write_lock:
+                self._writer.write_all(self._recorder.drain(last=True))
+        except BaseException:
+            with suppress(Exception):
                 self._writer.close(whole=False)
-            raise self._problem
-        with self._write_lock:
-            self._writer.write_all(self._recorder.drain(last=True))
-            self._writer.dropped = self._recorder.dropped
-            self._writer.close(whole=kind is None)
+            raise
+        self._writer.dropped = self._recorder.dropped
+        self._writer.close(whole=kind is None)
