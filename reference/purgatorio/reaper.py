@@ -153,7 +153,7 @@ class ReaperTimer(Owned):
         if wheel is not None:
             wheel.cancel(waiting)
         elif isinstance(waiting, TimerTask):
-            waiting.cancel()
+            self._timer.cancel(waiting)
         else:
             raise no_task(waiting)
 
@@ -170,13 +170,15 @@ class ReaperTimer(Owned):
         of a callback, if any (see `purgatorio.faults`)."""
         if not self._made_here() or self._closed.get_and_set(True):
             return
-        self._reaper.initiate_shutdown()
-        wake(self._timer, self._sync)
-        self._reaper.await_shutdown()
         try:
-            self._timer.close()
+            self._reaper.initiate_shutdown()
+            wake(self._timer, self._sync)
+            self._reaper.await_shutdown()
         finally:
-            self._reaper.raise_exit()
+            try:
+                self._timer.close()
+            finally:
+                self._reaper.raise_exit()
 
     def _turn(self) -> None:
         self._timer.advance_clock(POLL_MS)

@@ -28,6 +28,7 @@ from purgatorio import (
     QueuedExecutor,
     ReaperTimer,
     SystemTimer,
+    TimerClosed,
 )
 from purgatorio.owned import Owned
 from purgatorio.timer import compiled
@@ -257,11 +258,12 @@ def test_a_child_cannot_use_the_timer_of_its_parent(kind: str) -> None:
             lambda: timer.add(ActionTask(5, print)),
             lambda: timer.call_later(5, print),
             lambda: timer.call_every(5, print),
+            lambda: timer.cancel(handle),
+            lambda: timer.cancel(task),
+            timer.size,
         ]
         if kind not in ("reaper", "reaper-system"):
             calls.append(lambda: timer.advance_clock(0))
-        if kind in ("intrusive", "handles", "reaper"):
-            calls += [timer.size, lambda: timer.call_later(5, print)]
         for call in calls:
             with pytest.raises(MadeBeforeFork, match="create a new one after the fork"):
                 call()
@@ -272,9 +274,11 @@ def test_a_child_cannot_use_the_timer_of_its_parent(kind: str) -> None:
             assert fired.wait(30)
 
     timer = TIMERS[kind]()
-    timer.call_later(60_000, print)
+    task = ActionTask(60_000, print)
+    handle = timer.call_later(60_000, print)
+    timer.add(task)
     assert in_child(child) == 0
-    assert timer.size() == 1
+    assert timer.size() == 2
     timer.close()
 
 
@@ -291,6 +295,8 @@ def test_a_child_answers_nothing_of_its_parent_s_purgatory() -> None:
             lambda: purgatory.try_complete_else_watch(Never(5), ["k"]),
             lambda: purgatory.check_and_complete("k"),
             lambda: purgatory.cancel_for_key("k"),
+            purgatory.purge_if_needed,
+            purgatory.num_delayed,
             registry.openmetrics,
         ):
             with pytest.raises(MadeBeforeFork, match="Purgatory 'p' was created before"):
@@ -300,6 +306,18 @@ def test_a_child_answers_nothing_of_its_parent_s_purgatory() -> None:
 
     assert in_child(child) == 0
     assert purgatory.close() == 1
+
+
+@every_timer
+def test_a_closed_timer_refuses_a_task(kind: str) -> None:
+    """Otherwise an operation of a purgatory over it would wait forever. (A `MockTimer` cannot be closed.)"""
+    timer = TIMERS[kind]()
+    timer.close()
+    if kind != "mock":
+        with pytest.raises(TimerClosed, match=r"closed|stopped"):
+            timer.add(ActionTask(5, print))
+        with pytest.raises(TimerClosed, match=r"closed|stopped"):
+            Purgatory[Never]("p", timer, reaper=False).try_complete_else_watch(Never(5), ["k"])
 
 
 @needs_fork

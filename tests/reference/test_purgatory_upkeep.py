@@ -1,5 +1,6 @@
 """The services of the purgatory: faults (O8), purge (P1), gauges (P2), shutdown, deferred actions."""
 
+import asyncio
 import threading
 from collections.abc import Callable
 
@@ -14,6 +15,8 @@ from purgatorio import (
     IntrusiveTimer,
     ManualClock,
     Purgatory,
+    QueuedExecutor,
+    ReaperTimer,
     TimerClosed,
     TimerTask,
     VirtualTime,
@@ -22,7 +25,6 @@ from purgatorio import (
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.owned import Owned
 from purgatorio.reaper import Reaper
-from purgatorio.sync import ExecutorClosed
 from reference.waiting import DIALECTS, TIMERS, Reports, Request, quiet_world
 
 both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
@@ -195,7 +197,7 @@ def test_the_gauges_as_openmetrics() -> None:
 
 
 def test_the_faithful_shutdown_leaves_requests_pending() -> None:
-    """The twin, as in Kafka: pending ones stay, a late one waits for ever, an expired one is rejected."""
+    """The twin, as in Kafka: pending ones stay. A late one is refused. (In Kafka, it waits for ever.)"""
     world = VirtualTime()
     purgatory: Purgatory[Request] = Purgatory("t", world.timer, reaper=False, complete_at_shutdown=False)
     request = Request()
@@ -203,9 +205,9 @@ def test_the_faithful_shutdown_leaves_requests_pending() -> None:
     assert purgatory.close() == 0
     world.timer.close()
     assert not request.is_completed()
-    assert not purgatory.try_complete_else_watch(Request(), ["key"])
-    with pytest.raises(ExecutorClosed):
-        purgatory.try_complete_else_watch(Request(-10), ["key"])
+    for delay_ms in (100, -10):
+        with pytest.raises(TimerClosed):
+            purgatory.try_complete_else_watch(Request(delay_ms), ["key"])
 
 
 @both
@@ -312,3 +314,30 @@ def test_a_long_chain_of_events_needs_no_deep_stack() -> None:
     while queue.run_all():
         pass
     assert all(request.is_completed() for request in requests)
+
+
+class _Interrupted(IntrusiveTimer):
+    """A timer whose thread cannot be woken: Ctrl-C comes instead."""
+
+    def add(self, task: TimerTask) -> None:
+        if not isinstance(task, Request):
+            raise KeyboardInterrupt
+        super().add(task)
+
+
+@pytest.mark.parametrize("leave", [Purgatory.close, lambda purgatory: asyncio.run(purgatory.__aexit__())])
+def test_an_interrupted_close_completes_and_closes(leave: Callable[[Purgatory[Request]], object]) -> None:
+    """[O5] The exit comes at the end: nothing waits, and the registry has forgotten the purgatory."""
+    registry = GaugeRegistry()
+    timer, shared = (_Interrupted("t", executor=QueuedExecutor()) for _ in range(2))
+    purgatory: Purgatory[Request] = Purgatory("p", timer, registry=registry)
+    request = Request(60_000)
+    purgatory.try_complete_else_watch(request, ["k"])
+    with pytest.raises(KeyboardInterrupt):
+        leave(purgatory)
+    assert (request.is_completed(), registry.members()) == (True, [])
+    with pytest.raises(KeyboardInterrupt):
+        ReaperTimer("r", shared).close()
+    for closed in (timer, shared):
+        with pytest.raises(TimerClosed):
+            closed.call_later(5, print)

@@ -15,9 +15,10 @@ Promises (clause ids in brackets). The dialects `pending_flag` and `locked` add 
 Not promised: exact gauges under load, an order of the operations of one key, or an atomic `check_and_complete`. A
 completed operation may stay in the lists of its other keys until a purge.
 
-Kafka differs in four ways. Its shutdown leaves operations pending. After the shutdown, a new operation never expires.
-The shutdown closes the timer, even a shared timer. An exception of a callback goes to the caller. To get Kafka's
-behavior, choose `complete_at_shutdown=False` and `purgatorio.faults.PROPAGATE`, and close the timer.
+Kafka differs in four ways. Its shutdown leaves operations pending, closes even a shared timer, and after it a new
+operation never expires (here its registration raises TimerClosed). An exception of a callback goes to the caller. To
+get the rest of Kafka's behavior, choose `complete_at_shutdown=False` and `purgatorio.faults.PROPAGATE`, and close the
+timer.
 """
 
 from collections.abc import Hashable, Sequence, Set
@@ -117,7 +118,7 @@ class Purgatory(Owned, Generic[Op]):
 
         True iff this call completed the operation. (If False, another thread may have completed it.) Raises ValueError
         without a key. Raises TypeError if `operation` is no operation, a key has no hash, or `keys` is a string or an
-        iterator. Raises TimerClosed if the timer was closed, but not by `close` of this purgatory. Then nothing is
+        iterator. Raises TimerClosed if the timer was closed and `complete_at_shutdown` does not apply. Then nothing is
         registered, but a concurrent event may still complete the operation.
         """
         if self._forks != PROCESS.forks:
@@ -164,8 +165,9 @@ class Purgatory(Owned, Generic[Op]):
         """Remove the operations that wait under `key` from its list and from the timer, and return them.
 
         The returned operations are *not* completed, and no callback is called. If a returned operation also waits under
-        another key, an event of that key can still complete it. All other returned operations are never completed. The
-        result also has the completed operations of the list.
+        another key, an event of that key can still complete it. If its registration has not returned yet, its time-out
+        can. All other returned operations are never completed. The result also has the completed operations of the
+        list.
         """
         self._require_made_here()
         return self._watcher_list(key).cancel(key)
@@ -198,6 +200,7 @@ class Purgatory(Owned, Generic[Op]):
 
     def num_delayed(self) -> int:
         """The gauge NumDelayedOperations: the number of tasks in the timer, of all its users. 0 without a timer."""
+        self._require_made_here()
         return self._timer.size() if self._timer_enabled else 0
 
     def gauges(self) -> PurgatoryGauges:
@@ -213,25 +216,31 @@ class Purgatory(Owned, Generic[Op]):
         """
         if not self._made_here() or self._closed.get_and_set(True):
             return 0
-        self._stop_reaper()
+        completed = 0
+        # [O5] An exit of a step (Ctrl-C, a cancelled task) comes after the other steps.
         try:
-            return self._complete_waiting()
+            self._stop_reaper()
         finally:
-            self._end_timer()
+            try:
+                completed = self._complete_waiting()
+            finally:
+                self._end_timer()
+        return completed
 
     async def __aexit__(self, *_: object) -> None:
         """As `close`, without blocking the event loop. The waiting operations are completed on the loop's thread."""
         if not self._made_here() or self._closed.get_and_set(True):
             return
-        await off_the_loop(self._stop_reaper)
         try:
-            self._complete_waiting()
+            await off_the_loop(self._stop_reaper)
         finally:
-            await off_the_loop(self._end_timer)
+            try:
+                self._complete_waiting()
+            finally:
+                await off_the_loop(self._end_timer)
 
     def check(self) -> None:
-        """Invariants: each key is in its own list; the estimate is not below the number of waiting operations; and the
-        invariants of every list."""
+        """Invariants: each key is in its own list; the estimate is not negative; and the invariants of every list."""
         for keys in self._watcher_lists:
             keys.check()
             for watchers in keys.all_watchers():

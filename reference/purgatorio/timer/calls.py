@@ -91,6 +91,7 @@ class Calls(Owned):
 
     def cancel(self, task: TimerTask) -> None:
         """The same as `task.cancel()`. Raises TypeError if `task` is no task."""
+        self._require_made_here()
         if not isinstance(task, TimerTask):
             raise no_task(task)
         task.cancel()

@@ -2,10 +2,14 @@
 
 import logging
 
+from purgatorio.clock import Clock, MonotonicClock
 from purgatorio.faults import FaultPolicy
 from purgatorio.given import given
 from purgatorio.sync import Cell, Executor, Sync
+from purgatorio.timer.calls import Calls
+from purgatorio.timer.interface import TimerClosed
 from purgatorio.timer.task import TimerTask
+from purgatorio.timer.undriven import Undriven
 
 _CLOSE_TIMEOUT_MS = 5_000
 
@@ -43,6 +47,43 @@ def hand_over(task: TimerTask, executor: Executor, faults: FaultPolicy, sync: Sy
             raise
         return error
     return None
+
+
+class ExecutorTimer(Calls):
+    """A timer with an executor and without a thread of its own: `SystemTimer` and `HeapTimer`."""
+
+    __slots__ = ("_clock", "_closed", "_executor", "_faults", "_sync", "name", "undriven")
+
+    undriven: Undriven | None
+
+    def __init__(
+        self, name: str, clock: Clock | None, executor: Executor | None, faults: FaultPolicy, sync: Sync
+    ) -> None:
+        super().__init__()
+        self.name = name
+        self._sync = sync
+        self._faults = given("a fault policy", faults)
+        self._clock: Clock = MonotonicClock() if clock is None else given("a clock", clock)
+        self._executor = given_executor(executor, name, sync)
+        self._closed = sync.atomic_flag(False, "timer.closed")
+
+    def close(self) -> None:
+        """Shut the executor down and wait 5 s for its actions. Then drop the actions that have not started, and wait 5
+        s more."""
+        if not self._made_here():
+            return
+        if self.undriven is not None:
+            self.undriven.tell()
+        self._closed.set(True)
+        close_executor(self._executor, self.name)
+
+    def _admit(self, task: object) -> None:
+        super()._admit(task)
+        if self._closed.get():
+            raise TimerClosed(f"timer {self.name!r} has been closed")
+
+    def _hand_over(self, task: TimerTask) -> BaseException | None:
+        return hand_over(task, self._executor, self._faults, self._sync)
 
 
 def given_executor(executor: Executor | None, name: str, sync: Sync) -> Executor:

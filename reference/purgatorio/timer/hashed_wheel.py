@@ -146,6 +146,7 @@ class HashedWheel(Calls):
 
     def size(self) -> int:
         """The number of waiting tasks."""
+        self._require_made_here()
         with self._lock:
             return self._size.get()
 
@@ -161,7 +162,7 @@ class HashedWheel(Calls):
         if not self._made_here():
             return []
         if self.undriven is not None:
-            self.undriven.tell()
+            self.undriven.tell(self.size())
         with self._lock:
             self._closed.set(True)
             waiting = sorted(self._entries(), key=lambda entry: entry.deadline_tick)
@@ -183,9 +184,11 @@ class HashedWheel(Calls):
             self._changed.notify_all()
             if self._executor.is_current() or self._handing.get():
                 return self._size.get() == 0
+            end_ms = None if timeout_ms is None else self._clock.now_ms() + timeout_ms
             while self._size.get() > 0:
                 self._sync.loop_head(self)
-                if not self._changed.wait(timeout_ms) and timeout_ms is not None:
+                left_ms = None if end_ms is None else max(end_ms - self._clock.now_ms(), 0)
+                if not self._changed.wait(left_ms) and left_ms is not None:
                     return False
         self._end_threads()
         return True

@@ -5,14 +5,12 @@ cost of an add is proportional to log n. The cost of a cancel is proportional to
 """
 
 from purgatorio.arithmetic import bucket_expiration
-from purgatorio.clock import Clock, MonotonicClock, deadline_ms
+from purgatorio.clock import Clock, deadline_ms
 from purgatorio.faults import CONTAIN, FaultPolicy
-from purgatorio.given import given
 from purgatorio.sync import Executor, Sync
 from purgatorio.threads import THREADS
-from purgatorio.timer.calls import Calls
 from purgatorio.timer.delay_queue import DelayQueue
-from purgatorio.timer.hand_over import close_executor, given_executor, hand_over
+from purgatorio.timer.hand_over import ExecutorTimer
 from purgatorio.timer.task import TimerTask
 from purgatorio.timer.undriven import Undriven
 
@@ -39,10 +37,10 @@ class _HeapEntry:
         return self._expiration_ms < other._expiration_ms
 
 
-class HeapTimer(Calls):
+class HeapTimer(ExecutorTimer):
     """A timer made of one heap, for few tasks. `tick_ms` is at least 1 (else ValueError)."""
 
-    __slots__ = ("_clock", "_executor", "_faults", "_queue", "_sync", "name", "tick_ms", "undriven")
+    __slots__ = ("_queue", "tick_ms")
 
     def __init__(
         self,
@@ -56,13 +54,8 @@ class HeapTimer(Calls):
     ) -> None:
         if tick_ms < 1:
             raise ValueError(f"a tick is 1 ms at least, not {tick_ms}")
-        super().__init__()
-        self.name = name
+        super().__init__(name, clock, executor, faults, sync)
         self.tick_ms = tick_ms
-        self._sync = sync
-        self._faults = given("a fault policy", faults)
-        self._clock: Clock = MonotonicClock() if clock is None else given("a clock", clock)
-        self._executor = given_executor(executor, name, sync)
         self._queue: DelayQueue[_HeapEntry] = DelayQueue(self._clock, sync)
         self.undriven = Undriven(name, self._queue.size, sync) if clock is None else None
 
@@ -83,7 +76,7 @@ class HeapTimer(Calls):
         first = entry = self._queue.poll()
         while entry is not None:
             if not entry.cancelled():
-                refused = hand_over(entry.task, self._executor, self._faults, self._sync)
+                refused = self._hand_over(entry.task)
                 if refused is not None:
                     self._offer(entry)
                     raise refused
@@ -92,15 +85,8 @@ class HeapTimer(Calls):
 
     def size(self) -> int:
         """The number of tasks in the heap."""
+        self._require_made_here()
         return self._queue.size()
-
-    def close(self) -> None:
-        """As `SystemTimer.close`."""
-        if not self._made_here():
-            return
-        if self.undriven is not None:
-            self.undriven.tell()
-        close_executor(self._executor, self.name)
 
     def check(self) -> None:
         """Invariant: heap order."""

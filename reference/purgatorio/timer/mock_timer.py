@@ -73,6 +73,7 @@ class MockTimer(Calls):
 
     def size(self) -> int:
         """The number of waiting tasks. Cancelled tasks do not count."""
+        self._require_made_here()
         with self._lock:
             heap = [entry for entry in self._heap.get() if not entry.cancelled()]
             heapq.heapify(heap)

@@ -26,27 +26,24 @@ deadline 6 ms goes to the bucket that A has polled, and sets the expiration of t
 lock, and moves the clock to 6 ms, although the time is 4 ms. So tasks fire early.
 """
 
-from purgatorio.clock import Clock, MonotonicClock, deadline_ms
+from purgatorio.clock import Clock, deadline_ms
 from purgatorio.faults import CONTAIN, FaultPolicy
-from purgatorio.given import given
 from purgatorio.invariant import require
 from purgatorio.sync import Executor, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
-from purgatorio.timer.calls import Calls
 from purgatorio.timer.delay_queue import DelayQueue
-from purgatorio.timer.hand_over import close_executor, given_executor, hand_over
+from purgatorio.timer.hand_over import ExecutorTimer
 from purgatorio.timer.task import TimerTask
 from purgatorio.timer.undriven import Undriven
 from purgatorio.timer.wheel import TimingWheel
 
 
-class SystemTimer(Calls):
+class SystemTimer(ExecutorTimer):
     """A timer with Kafka's structure. `tick_ms` is at least 1, and `wheel_size` at least 2 (else ValueError).
     `executor` runs the tasks, by default one thread called `executor-<name>`. `faults` gets the exceptions of tasks."""
 
-    __slots__ = ("_clock", "_executor", "_faults", "_gate", "_queue", "_refused", "_sync", "_task_counter", "_wheel",
-                 "name", "undriven")  # fmt: skip
+    __slots__ = ("_gate", "_queue", "_refused", "_task_counter", "_wheel")
 
     def __init__(
         self,
@@ -59,12 +56,7 @@ class SystemTimer(Calls):
         faults: FaultPolicy = CONTAIN,
         sync: Sync = THREADS,
     ) -> None:
-        super().__init__()
-        self.name = name
-        self._sync = sync
-        self._faults = given("a fault policy", faults)
-        self._clock: Clock = MonotonicClock() if clock is None else given("a clock", clock)
-        self._executor = given_executor(executor, name, sync)
+        super().__init__(name, clock, executor, faults, sync)
         self._gate = sync.read_write_lock("timer")
         self._task_counter = sync.atomic_int(0, "timer.tasks")
         self.undriven = Undriven(name, self._task_counter.get, sync) if clock is None else None
@@ -76,8 +68,7 @@ class SystemTimer(Calls):
 
     def add(self, task: TimerTask) -> None:
         """See `Timer.add`. A task that has expired already is submitted at once. If the executor refuses it, the call
-        raises the executor's exception (ExecutorClosed after `close`), and the task is not pending. After `close`, any
-        other task waits forever."""
+        raises the executor's exception, and the task is not pending."""
         self._admit(task)
         with self._gate.read:
             due_ms = deadline_ms(self._clock, task.delay_ms)
@@ -117,16 +108,8 @@ class SystemTimer(Calls):
 
     def size(self) -> int:
         """The number of linked entries."""
+        self._require_made_here()
         return self._task_counter.get()
-
-    def close(self) -> None:
-        """Shut the executor down and wait 5 s for its actions. Then drop the actions that have not started, and wait 5
-        s more."""
-        if not self._made_here():
-            return
-        if self.undriven is not None:
-            self.undriven.tell()
-        close_executor(self._executor, self.name)
 
     def wheel(self) -> TimingWheel:
         """The lowest level, for inspection."""
@@ -158,7 +141,7 @@ class SystemTimer(Calls):
         Returns the exception of the executor, if there was one."""
         if self._wheel.add(entry) or entry.cancelled():
             return None
-        return hand_over(entry.task, self._executor, self._faults, self._sync)
+        return self._hand_over(entry.task)
 
     def _keep(self, refused: list[TimerTaskEntry], half: TimerTaskList | None) -> None:
         """Keeps the refused entries, and the rest of a bucket whose flush ended with an exception, for the next drain

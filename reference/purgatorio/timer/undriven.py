@@ -23,13 +23,14 @@ class Undriven:
         # Two concurrent drains set the flag without a lock, so it is no cell.
         self.driven: AtomicFlag = sync.atomic_flag(False, "undriven.driven")
 
-    def tell(self) -> None:
+    def tell(self, waiting: int | None = None) -> None:
         """Warn if tasks wait and the timer was never drained. Not in a forked child, where the tasks belong to the
-        parent."""
+        parent. If a lock guards the number of tasks, `waiting` is this number."""
         if self._forks != PROCESS.forks or self.driven.get():
             return
         self.driven.set(True)
-        waiting = self._waiting()
+        if waiting is None:
+            waiting = self._waiting()
         if waiting:
             warnings.warn(
                 (

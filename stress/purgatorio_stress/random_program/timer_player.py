@@ -214,7 +214,7 @@ class _Guard(Undriven):
         super().__init__("timer", waiting, world.sync)
         self.asked: list[tuple[bool, int, bool]] = []
 
-    def tell(self) -> None:
+    def tell(self, waiting: int | None = None) -> None:
         driven, waiting = self.driven.get(), self._waiting()
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")

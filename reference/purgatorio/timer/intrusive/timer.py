@@ -306,6 +306,8 @@ class IntrusiveTimer(Owned):
         before. A second cancel has no effect.
 
         Use a handle only with its own timer. In another timer, the number may be the handle of another function."""
+        if self._forks != PROCESS.forks:
+            made_before_fork(self)
         if not isinstance(waiting, int):
             node: object = waiting
             if isinstance(node, CallNode):
@@ -315,8 +317,6 @@ class IntrusiveTimer(Owned):
             else:
                 raise no_task(waiting)
             return
-        if self._forks != PROCESS.forks:
-            made_before_fork(self)
         lock = self._lock
         lock.acquire()
         try:
@@ -362,7 +362,7 @@ class IntrusiveTimer(Owned):
         if not self._made_here():
             return
         if self.undriven is not None:
-            self.undriven.tell()
+            self.undriven.tell(self.size())
         with self._lock:
             self._closed = True
             dropped = self._wheel.clear()
