@@ -5,10 +5,10 @@ of submission. `LoopExecutor` is for asyncio: actions run on an event loop. `Dir
 the thread that drains the timer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
+from purgatorio.faults import CONTAIN, FaultPolicy, run_each
 from purgatorio.given import given
 from purgatorio.owned import Uncopied
 from purgatorio.sync import ExecutorClosed, SharedQueue, Sync
@@ -19,7 +19,8 @@ class DirectExecutor(Uncopied):
     """`purgatorio.sync.Executor` that runs an action inside `submit`, on the thread that drains the timer. A slow
     action delays this thread.
 
-    An exception of an action ends the drain, and goes to its caller (a reaper passes it to its fault policy).
+    The fault policy of the timer gets an exception of an action. An exit, or an exception of the policy, goes to the
+    caller of the drain (a reaper passes it to its own policy).
     """
 
     __slots__ = ()
@@ -58,16 +59,14 @@ class QueuedExecutor(Uncopied):
         self._actions.append(action)
 
     def run_all(self) -> int:
-        """Run the queued actions, and the actions that these submit. Returns the number of actions that ran."""
-        ran = 0
+        """Run the queued actions, and the actions that these submit. Returns the number of actions that ran. An exit of
+        an action, or an exception of the fault policy, is raised after the last action."""
+        return run_each(self._queued(), self._faults)
+
+    def _queued(self) -> Iterator[Callable[[], None]]:
         while (action := self._actions.poll()) is not None:
             self._sync.loop_head(self)
-            ran += 1
-            try:
-                action()
-            except Exception as error:
-                self._faults.caught(error, "action", action)
-        return ran
+            yield action
 
     def shutdown(self) -> None:
         self._closed.set(True)
@@ -80,16 +79,8 @@ class QueuedExecutor(Uncopied):
         return dropped
 
     def await_termination(self, timeout_ms: int) -> bool:
-        """Run the remaining actions on the calling thread. Returns True. An exit of an action, or an exception of the
-        fault policy, is raised after the last action."""
-        first: BaseException | None = None
-        while not self._actions.is_empty():
-            try:
-                self.run_all()
-            except BaseException as error:
-                first = first_exit(first, error, self)
-        if first is not None:
-            raise first
+        """As `run_all`. Returns True."""
+        self.run_all()
         return True
 
     def is_current(self) -> bool:
@@ -111,23 +102,20 @@ class LoopExecutor(Uncopied):
     actions: the loop runs these actions later.
     """
 
-    __slots__ = ("_closed", "_faults", "_loop", "_pending")
+    __slots__ = ("_closed", "_faults", "_loop")
 
     def __init__(self, loop: Loop, *, faults: FaultPolicy = CONTAIN, sync: Sync = THREADS) -> None:
         self._loop = given("an event loop", loop)
         self._faults = given("a fault policy", faults)
-        self._pending = sync.atomic_int(0, "executor.pending")
         self._closed = sync.atomic_flag(False, "executor.closed")
 
     def submit(self, action: Callable[[], None], /) -> None:
         """Submit `action` to the loop. Raises ExecutorClosed after `shutdown`, and if the loop is closed."""
         if self._closed.get():
             raise ExecutorClosed("this executor has been shut down")
-        self._pending.add(1)
         try:
             self._loop.call_soon_threadsafe(lambda: self._run(action))
         except RuntimeError as closed:
-            self._pending.add(-1)
             raise ExecutorClosed(f"the event loop is closed: {closed}") from closed
 
     def _run(self, action: Callable[[], None]) -> None:
@@ -135,8 +123,6 @@ class LoopExecutor(Uncopied):
             action()
         except Exception as error:
             self._faults.caught(error, "action", action)
-        finally:
-            self._pending.add(-1)
 
     def shutdown(self) -> None:
         self._closed.set(True)
@@ -147,8 +133,8 @@ class LoopExecutor(Uncopied):
         return 0
 
     def await_termination(self, timeout_ms: int) -> bool:
-        """Returns, without a wait, whether all submitted actions have run. (The loop may need the calling thread.)"""
-        return self._pending.get() == 0
+        """Returns False: unknown. A wait could last forever, because the loop may need the calling thread."""
+        return False
 
     def is_current(self) -> bool:
         """Always True, so no thread waits: the thread may be the thread of the loop."""

@@ -9,12 +9,14 @@ does not reach the other operations of the key. If `on_complete` raises at a tim
 the thread of the reaper ends. After that, no operation expires. Choose `PROPAGATE` only to reproduce Kafka's behavior.
 
 SystemExit, KeyboardInterrupt, CancelledError and GeneratorExit are called *exits*. No policy gets an exit. An exit ends
-only its callback: other due callbacks run, and no thread ends. If the callback ran inside a call of the user's program,
-this call raises the exit. If the callback ran on a thread of this package, the exit is logged at once, and `close`
-raises the first exit. With a `LoopExecutor`, the event loop gets the exit.
+only its callback: other due callbacks run, and no thread ends. (With a `MockTimer`, and a `SystemTimer`, `HeapTimer` or
+`HashedWheel` over a `DirectExecutor`, they run in the next drain.) If the callback ran inside a call of the user's
+program, this call raises the exit. If the callback ran on a thread of this package, the exit is logged at once, and
+`close` raises the first exit. With a `LoopExecutor`, the event loop gets the exit.
 """
 
 import logging
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from purgatorio.sync import Cell, Sync
@@ -57,6 +59,25 @@ def first_exit(first: BaseException | None, error: BaseException, subject: objec
         return error
     _log.error("%r ended with %r, after another callback had", subject, error, exc_info=error)
     return first
+
+
+def run_each(actions: Iterable[Callable[[], object]], faults: FaultPolicy) -> int:
+    """Run the actions, and return their number. An exit of an action, or an exception of the fault policy, is raised
+    after the last action."""
+    ran = 0
+    first: BaseException | None = None
+    for action in actions:
+        ran += 1
+        try:
+            try:
+                action()
+            except Exception as error:
+                faults.caught(error, "action", action)
+        except BaseException as error:
+            first = first_exit(first, error, action)
+    if first is not None:
+        raise first
+    return ran
 
 
 class Exits:

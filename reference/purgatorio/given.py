@@ -40,7 +40,7 @@ def given(what: str, part: Given) -> Given:
 def require_function(function: object) -> None:
     """Raises TypeError if the argument is not a function, or is a coroutine function."""
     if not callable(function):
-        raise TypeError(f"a timer calls a function, not {function!r}")
+        raise TypeError(f"a function is needed, not {function!r}")
     inner: object = function
     while isinstance(inner, partial):
         inner = inner.func
@@ -65,12 +65,27 @@ def require_plain_methods(of: type, names: tuple[str, ...]) -> None:
             )
 
 
-def whole_ms(delay: object) -> int:
-    """The delay as an integer. Raises TypeError for any other type, such as a float."""
+def whole_ms(time: object) -> int:
+    """The time as an integer. Raises TypeError for any other type, such as a float."""
     try:
-        return operator.index(delay)  # type: ignore[arg-type]  # what it refuses is the question
+        return operator.index(time)  # type: ignore[arg-type]  # what it refuses is the question
     except TypeError:
-        raise TypeError(f"a delay is a whole number of milliseconds, not {delay!r}") from None
+        raise TypeError(f"a time is a whole number of milliseconds, not {time!r}") from None
+
+
+def require_whole(**numbers: object) -> None:
+    """Raises TypeError if one of these arguments is no integer."""
+    for name, number in numbers.items():
+        if not hasattr(number, "__index__"):
+            raise TypeError(f"{name} is a whole number, not {number!r}")
+
+
+def require_name(what: str, name: object) -> None:
+    """Raises TypeError if the name is no text, and ValueError if it is empty."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a {what} is a text, not {name!r}")
+    if not name:
+        raise ValueError(f"a {what} needs a name")
 
 
 def no_task(task: object) -> TypeError:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TypeVarTuple
 
 from purgatorio.faults import CONTAIN, Exits, FaultPolicy
-from purgatorio.given import given, no_task
+from purgatorio.given import given, no_task, require_name
 from purgatorio.owned import Owned
 from purgatorio.sync import ExecutorClosed, Sync
 from purgatorio.threads import THREADS
@@ -115,7 +115,8 @@ class ReaperTimer(Owned):
     def __init__(
         self, reaper_name: str, timer: Timer, *, faults: FaultPolicy = CONTAIN, sync: Sync = THREADS
     ) -> None:
-        _require_given(reaper_name, timer)
+        require_name("reaper", reaper_name)
+        given("a timer", timer)
         super().__init__()
         self.name = reaper_name
         self._timer = timer
@@ -182,11 +183,3 @@ class ReaperTimer(Owned):
 
     def _turn(self) -> None:
         self._timer.advance_clock(POLL_MS)
-
-
-def _require_given(reaper_name: object, timer: object) -> None:
-    if not isinstance(reaper_name, str):
-        raise TypeError(f"the name of a reaper is a text, not {reaper_name!r}")
-    given("a timer", timer)
-    if not reaper_name:
-        raise ValueError("a reaper needs a name")

@@ -124,7 +124,7 @@ def test_the_action_runs_only_between_two_tries(ready: bool) -> None:
     """testSafeTryCompleteOrElse: in vain at first, then the action runs, under the lock; else it does not."""
     request = Request(dialect=LOCKED, ready=ready)
     held: list[bool] = []
-    done = LOCKED.safe_try_complete_or_else(request, lambda: held.append(is_held(request.lock)))
+    done = LOCKED.register(request, ["k"], lambda *_: held.append(is_held(request.lock)), lambda: None)
     assert done is ready
     assert held == ([] if ready else [True])
     assert request.log == (["try", "complete"] if ready else ["try", "try"])

@@ -13,6 +13,7 @@ import pytest
 from purgatorio import (
     LOCKED,
     PENDING_FLAG,
+    ActionQueue,
     ActionTask,
     DelayedOperation,
     DirectExecutor,
@@ -111,16 +112,16 @@ def test_an_owner_on_the_stack_gets_it_there(kind: str, exits: type[BaseExceptio
 
 @every_exit
 def test_what_is_queued_runs_to_its_end_when_closed(exits: type[BaseException]) -> None:
-    """`await_termination` of a queue is the last call of its owner: all run, then it raises."""
-    executor = QueuedExecutor()
+    """All actions of one call run, then it raises."""
+    executor, closed, actions = QueuedExecutor(), QueuedExecutor(), ActionQueue()
     ran: list[str] = []
-    executor.submit(lambda: leave(exits))
-    executor.submit(lambda: ran.append("second"))
-    executor.submit(lambda: leave(exits))
-    executor.submit(lambda: ran.append("fourth"))
-    with pytest.raises(exits):
-        executor.await_termination(0)
-    assert ran == ["second", "fourth"]
+    for queue in (executor.submit, closed.submit, actions.add):
+        for act in (lambda: leave(exits), lambda: ran.append("second")) * 2:
+            queue(act)
+    for run in (executor.run_all, partial(closed.await_termination, 0), actions.run_all):
+        with pytest.raises(exits):
+            run()
+    assert ran == ["second"] * 6
 
 
 def test_the_worker_of_a_hashed_wheel_lives_on() -> None:

@@ -60,11 +60,9 @@ def test_a_timer_refuses_at_the_door(kind: str) -> None:
     """By a TypeError of the call that passes it, in words; nothing waits afterwards."""
     with TIMERS[kind]() as timer:
         for given in (42, None, "text"):
-            with pytest.raises(TypeError, match="a timer calls a function, not "):
+            with pytest.raises(TypeError, match="a function is needed, not "):
                 timer.call_later(5, given)
-            with pytest.raises(
-                TypeError, match=r"a timer calls a function|the first argument must be callable"
-            ):
+            with pytest.raises(TypeError, match=r"a function is needed|the first argument must be callable"):
                 timer.call_every(5, given)
         with pytest.raises(ValueError, match="1 ms at least"):
             timer.call_every(0, print)
@@ -306,6 +304,14 @@ def test_a_child_answers_nothing_of_its_parent_s_purgatory() -> None:
 
     assert in_child(child) == 0
     assert purgatory.close() == 1
+
+
+@pytest.mark.parametrize("make", [SystemTimer, HeapTimer, HashedWheel, IntrusiveTimer])
+def test_a_tick_that_is_no_whole_number_is_refused_at_the_door(make: Callable[..., object]) -> None:
+    """And not by the first add."""
+    for tick_ms in (1.5, "1"):
+        with pytest.raises(TypeError, match=said("tick_ms is a whole number")):
+            make("t", tick_ms=tick_ms)
 
 
 @every_timer

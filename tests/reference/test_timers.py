@@ -120,7 +120,7 @@ def test_levels_grow_with_the_logarithm_of_the_delay() -> None:
     """2**63 - 1 ms at 20 buckets a level: 15 levels, not more."""
     timer = SystemTimer("t", clock=ManualClock(), executor=QueuedExecutor())
     timer.add(ActionTask(2**63 - 1, lambda: None))
-    levels, wheel = 1, timer.wheel()
+    levels, wheel = 1, timer._wheel
     while (above := wheel.overflow()) is not None:
         levels, wheel = levels + 1, above
     assert levels == 15

@@ -124,8 +124,8 @@ def test_entries_move_between_lists_and_are_counted_once() -> None:
     assert counter.get() == 10
     for bucket in lists:
         bucket.check(1)
-        for task in bucket.tasks():
-            task.cancel()
+        for entry in bucket.entries():
+            entry.task.cancel()
         assert bucket.entries() == []
     assert counter.get() == 0
 

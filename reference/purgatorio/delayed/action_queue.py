@@ -16,7 +16,7 @@ were in the queue when it began.
 
 from collections.abc import Callable
 
-from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.faults import CONTAIN, FaultPolicy, run_each
 from purgatorio.given import given, require_function
 from purgatorio.owned import Uncopied
 from purgatorio.sync import SharedQueue, Sync
@@ -38,18 +38,10 @@ class ActionQueue(Uncopied):
         self._actions.append(action)
 
     def run_all(self) -> int:
-        """Run the actions that are queued now. Returns their number."""
-        ran = 0
-        for _ in range(self._actions.size()):
-            action = self._actions.poll()
-            if action is None:
-                break
-            ran += 1
-            try:
-                action()
-            except Exception as error:
-                self._faults.caught(error, "action", action)
-        return ran
+        """Run the actions that are queued now. Returns their number. An exit of an action, or an exception of the fault
+        policy, is raised after the last action."""
+        polled = (self._actions.poll() for _ in range(self._actions.size()))
+        return run_each((action for action in polled if action is not None), self._faults)
 
     def size(self) -> int:
         """The number of waiting actions."""

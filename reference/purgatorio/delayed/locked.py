@@ -59,21 +59,13 @@ class Locked:
     ) -> bool:
         """Evaluate the operation, add it to the list of each key, and evaluate it again, all under the lock. Stops as
         soon as the operation is completed."""
-
-        def watch_all() -> None:
+        with operation.lock:
+            if operation.call_try_complete():
+                return True
             for key in keys:
                 if not operation.is_completed():
                     watch(key, operation)
             count()
-
-        return self.safe_try_complete_or_else(operation, watch_all)
-
-    def safe_try_complete_or_else(self, operation: Completable, action: Callable[[], None]) -> bool:
-        """Evaluate the operation. If False, run `action` and evaluate again. A completed operation is evaluated too."""
-        with operation.lock:
-            if operation.call_try_complete():
-                return True
-            action()
             return try_again(operation, _try_complete)
 
 

@@ -30,7 +30,7 @@ from purgatorio.delayed.gauges import GaugeRegistry, PurgatoryGauges
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.watchers import WatcherList, Watchers
 from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
-from purgatorio.given import given
+from purgatorio.given import given, require_name, require_whole
 from purgatorio.invariant import require
 from purgatorio.owned import Owned
 from purgatorio.process import PROCESS, made_before_fork
@@ -58,8 +58,8 @@ class Purgatory(Owned, Generic[Op]):
     `timer`: by default an `IntrusiveTimer` with a tick of 1 ms. `reaper=True`: a thread named `ExpirationReaper-<name>`
     drives the timer, and `close` closes the timer. `reaper=False`: several purgatories may share a `timer`, and the
     creator of the timer closes the timer. `timer_enabled=False`: operations never expire. `registry`: exports the
-    gauges. Raises ValueError for fewer than 1 shard, a negative purge interval, or a `ReaperTimer` together with
-    `reaper`."""
+    gauges. Raises ValueError for an empty name, fewer than 1 shard, a negative purge interval, or a `ReaperTimer`
+    together with `reaper`."""
 
     __slots__ = ("_closed", "_complete_at_shutdown", "_estimated_operations", "_owns_timer", "_purge_interval",
                  "_reaper", "_registry", "_sync", "_timer", "_timer_enabled", "_watcher_lists", "name")  # fmt: skip
@@ -78,8 +78,8 @@ class Purgatory(Owned, Generic[Op]):
         registry: GaugeRegistry | None = None,
         sync: Sync = THREADS,
     ) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"the name of a purgatory is a text, not {name!r}")
+        require_name("purgatory", name)
+        require_whole(shards=shards, purge_interval=purge_interval)
         if timer is not None:
             given("a timer", timer)
         given("a fault policy", faults)
@@ -330,10 +330,10 @@ class Purgatory(Owned, Generic[Op]):
         self.pass_time(POLL_MS)
 
 
-def _no_operation(given: object) -> TypeError:
-    if isinstance(given, DelayedOperation):
-        return TypeError(f"__init__ of {type(given).__name__} does not call super().__init__(delay_ms)")
-    return TypeError(f"a purgatory holds objects of type DelayedOperation, not {given!r}")
+def _no_operation(wrong: object) -> TypeError:
+    if isinstance(wrong, DelayedOperation):
+        return TypeError(f"__init__ of {type(wrong).__name__} does not call super().__init__(delay_ms)")
+    return TypeError(f"a purgatory holds objects of type DelayedOperation, not {wrong!r}")
 
 
 def _require_keys(keys: object) -> None:

@@ -138,10 +138,6 @@ class TimerTaskList:
                 head = self._head()
             self._expiration_ms.set(None)
 
-    def tasks(self) -> list[TimerTask]:
-        """The tasks that are linked and not cancelled."""
-        return [entry.task for entry in self.entries() if not entry.cancelled()]
-
     def entries(self) -> list[TimerTaskEntry]:
         with self._lock:
             found: list[TimerTaskEntry] = []

@@ -111,10 +111,6 @@ class SystemTimer(ExecutorTimer):
         self._require_made_here()
         return self._task_counter.get()
 
-    def wheel(self) -> TimingWheel:
-        """The lowest level, for inspection."""
-        return self._wheel
-
     def queue(self) -> DelayQueue[TimerTaskList]:
         """The queue of buckets, for inspection."""
         return self._queue

@@ -61,9 +61,9 @@ class BucketPlayer(Player):
         self.entries[thing].remove()
 
     def do_show(self, bucket: int) -> None:
-        """Read the tasks, the expiration and the delay."""
+        """Read the entries, the expiration and the delay."""
         one = self.buckets[bucket]
-        one.tasks()
+        one.entries()
         if one.expiration_ms() not in (0, NOT_QUEUED_MS) or one.delay_ms(-1) not in (0, 1):
             self.breaks("CHECK", f"bucket-{bucket}", f"expires at {one.expiration_ms()} ms")
 

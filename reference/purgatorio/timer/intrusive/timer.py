@@ -26,7 +26,15 @@ from typing import Final, NewType
 from purgatorio.clock import Clock, MonotonicClock, nanoseconds
 from purgatorio.compiling import mypyc_attr
 from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
-from purgatorio.given import CO_COROUTINE, FUNCTIONS, given, no_task, require_function, whole_ms
+from purgatorio.given import (
+    CO_COROUTINE,
+    FUNCTIONS,
+    given,
+    no_task,
+    require_function,
+    require_whole,
+    whole_ms,
+)
 from purgatorio.lock import COMPILED
 from purgatorio.owned import Owned
 from purgatorio.process import PROCESS, made_before_fork
@@ -159,6 +167,7 @@ class IntrusiveTimer(Owned):
         faults: FaultPolicy = CONTAIN,
         sync: Sync = THREADS,
     ) -> None:
+        require_whole(tick_ms=tick_ms, wheel_size=wheel_size, levels=levels)
         if tick_ms < 1 or wheel_size < 2 or wheel_size & (wheel_size - 1) != 0 or levels < 1:
             raise ValueError(
                 "a wheel needs a tick of 1 ms, a level, and a power of two of slots from 2 on: "
