@@ -18,7 +18,7 @@ from purgatorio_spec.show.selection import CauseKey, causes
 from purgatorio_spec.trace.coded import Coded, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.parse import BrokenLine
-from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.trace.reader import CUT, TraceReader
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Violation
 
@@ -157,4 +157,4 @@ def facts_of(reader: TraceReader) -> TraceFacts:
 
 def _cut_line(reader: TraceReader) -> bool:
     """A last line cut by a killed writer is quarantined, but makes the run unknown, not invalid."""
-    return bool(reader.broken) and reader.broken[-1].why.startswith("cut in the middle")
+    return bool(reader.broken) and reader.broken[-1].why == CUT

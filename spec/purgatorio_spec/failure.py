@@ -1,4 +1,5 @@
-"""Internal errors while a trace is judged or reported. The report lists them. An internal error changes no verdict."""
+"""Internal errors while a trace is judged or reported. The report lists these errors. An internal error
+never makes a PASS or a VIOLATED."""
 
 from dataclasses import dataclass
 from traceback import format_exception

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from purgatorio_spec.trace.coded import Ints
 
 _UNITS_NS: Final = tuple(10**power for power in range(3, 11))
 _POSITIVE_NS: Final = tuple(unit * step for unit in _UNITS_NS for step in (1, 2, 5))

@@ -39,16 +39,13 @@ import itertools
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.durations import exact
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
 from purgatorio_spec.history.run import AdvanceCall, Run
-from purgatorio_spec.trace.record import PERIODIC_ADDS
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
-
-_ADDED: Final = "|".join(PERIODIC_ADDS)
 
 
 class _Due(NamedTuple):

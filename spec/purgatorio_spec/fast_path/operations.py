@@ -16,7 +16,7 @@ import numpy as np
 
 from purgatorio_spec.fast_path.paged import Pages
 from purgatorio_spec.trace.coded import AT, CALL, RET, Codes, Flags, Ints, Numbered, code_of, given, values_of
-from purgatorio_spec.trace.record import PERIODIC_ADDS
+from purgatorio_spec.trace.record import SINCE_2
 
 
 @dataclass(slots=True)
@@ -226,7 +226,7 @@ class Operations(Pages):
             far.append(np.flatnonzero(beyond if ok is None else beyond & ok))
         for rows in far:
             self.set_flag("wild", of[rows])
-        for function in (*PERIODIC_ADDS, "timer_reset"):
+        for function in SINCE_2:
             self.set_flag("repeats", of[some.rows.of(function, CALL, AT)])
         for function in (_REGISTER, _FORCE, _TRY):
             self.set_flag("points", of[some.rows.of(function, AT)])

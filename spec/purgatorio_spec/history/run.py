@@ -7,9 +7,7 @@ from typing import Final, NamedTuple
 
 from purgatorio_spec.durations import clock_time, exact
 from purgatorio_spec.profile import PROFILES, Profile
-from purgatorio_spec.trace.record import MAX_INT, PERIODIC_ADDS, Header
-
-_OF_LEAPS: Final = frozenset({*PERIODIC_ADDS, "timer_reset"})
+from purgatorio_spec.trace.record import MAX_INT, OF_A_LOG, SINCE_2, Header
 
 TIMES: Final = 4096
 BACKWARDS: Final = "time runs backwards on a thread"
@@ -184,18 +182,6 @@ def run_of(header: Header, facts: RunFacts, *, whole: bool, dropped: bool = Fals
     )
 
 
-_OF_A_LOG: Final = (
-    "completed",
-    "timed_out",
-    "event",
-    "timeout",
-    "promises.early_ms",
-    "promises.late_ms",
-    "promises.answer_ms",
-    "promises.answer_early_ms",
-)
-
-
 def _number(header: Header, name: str) -> int:
     found = header.params.get(name)
     return found if isinstance(found, int) else 0
@@ -213,9 +199,9 @@ def _lacking(header: Header) -> tuple[tuple[str, str], ...]:
     if not isinstance(noted, Mapping):
         return ()
     return tuple(
-        (str(clause), ", ".join(name for name in _OF_A_LOG if name in names))
+        (str(clause), ", ".join(name for name in OF_A_LOG if name in names))
         for clause, names in noted.items()
-        if isinstance(names, list) and any(name in names for name in _OF_A_LOG)
+        if isinstance(names, list) and any(name in names for name in OF_A_LOG)
     )
 
 
@@ -223,7 +209,7 @@ def asks_for_advances(header: Header) -> bool:
     """Whether a clause needs each `advance_clock` of the run. This is so if the run has periodic tasks, resets or
     turns, because then the late bound does not contain the length of an advance."""
     return "advance_clock" in header.recorded and (
-        header.timer.turn is not None or not _OF_LEAPS.isdisjoint(header.recorded)
+        header.timer.turn is not None or not SINCE_2.isdisjoint(header.recorded)
     )
 
 

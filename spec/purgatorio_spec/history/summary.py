@@ -19,9 +19,7 @@ import numpy.typing as npt
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory, latest_due_t
 from purgatorio_spec.history.run import Run, RunFacts
 from purgatorio_spec.profile import REAPER_PERIOD_NS
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from purgatorio_spec.trace.coded import Flags, Ints
 
 SETTLED_TICKS: Final = 2
 """A task whose deadline is nearer than this many ticks may already have been handed over to run."""

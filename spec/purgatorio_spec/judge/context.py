@@ -37,8 +37,7 @@ from purgatorio_spec.history.run import (
     asks_for_advances,
     counts_registering,
 )
-from purgatorio_spec.history.summary import Ints
-from purgatorio_spec.trace.coded import Flags, codes, values
+from purgatorio_spec.trace.coded import Flags, Ints, codes, values
 from purgatorio_spec.trace.record import MIN_INT, Header
 
 FOLLOWED: Final = (

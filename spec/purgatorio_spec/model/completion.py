@@ -1,13 +1,13 @@
 """A model of the completion of one operation: events race with its registration and its expiry.
 
-Bound: one operation, 2 to 4 threads, each event once. The removal of a key's empty list is in the module `race`, and
+Bound: one operation, at most 5 events, each event once. The removal of a key's empty list is in the module `race`, and
 deadlocks of several locks are in `lock_order`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from purgatorio_spec.model.memory import ARMED, Memory
+from purgatorio_spec.model.memory import ARMED, CANCELLED, Memory
 from purgatorio_spec.model.packed import END, Bits, ThreadProgram, interleave, sorted_records
 from purgatorio_spec.model.shape import Model, Move
 from purgatorio_spec.model.threads import Threads
@@ -144,7 +144,7 @@ def _promises(
         promises[NO_LOST] = lambda state: bool(state & completed) or not done(state)
     if variant.register_locked:
         promises[AT_RETURN] = _completed_at_return(cast)
-    if variant.force in (ForceRule.UNDER_LOCK,) or variant.register_locked:
+    if variant.force is ForceRule.UNDER_LOCK or variant.register_locked:
         in_callback, trying = cast.anyone_at(("finish",)), cast.anyone_at(("evaluate", "force"))
         timer_forces = cast.timer.is_at(["force"]) if cast.timer is not None else None
 
@@ -214,5 +214,5 @@ def _witnesses(cast: Cast, scene: Setup) -> dict[str, Callable[[int], bool]]:
         )
     if scene.timed:
         seen["the expiry wins"] = lambda state: bool(state & memory.expirations.mask)
-        seen["the expiry is cancelled"] = lambda state: memory.timer.get(state) == 3
+        seen["the expiry is cancelled"] = lambda state: memory.timer.get(state) == CANCELLED
     return seen

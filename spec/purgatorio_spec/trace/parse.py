@@ -9,7 +9,8 @@ a call.
 import json
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -219,11 +220,21 @@ def _writable(name: str, value: object) -> None:
         raise Refusal(name, "nested too deep to be written again", "keep it under 200 levels") from None
 
 
-def _only(fields: Fields, known: Collection[str], where: str = "") -> None:
+@contextmanager
+def _inside(name: str) -> Iterator[None]:
+    """A refusal in the body is about a field of this object."""
+    try:
+        yield
+    except Refusal as refusal:
+        refusal.field = f"{name}.{refusal.field}"
+        raise
+
+
+def _only(fields: Fields, known: Collection[str]) -> None:
     for name in fields:
         if name not in known and not name.startswith("x_"):
             raise Refusal(
-                where + name,
+                name,
                 "unknown field",
                 "take it out, or name it x_... to have it kept and not interpreted",
             )
@@ -294,8 +305,9 @@ def _check_event(event: Event) -> None:
         raise Refusal("t_call", f"{event.t_call} is after t = {event.t}", "t_call..t is an interval")
 
 
+@_inside("state")
 def _state(fields: Fields) -> State:
-    _only(fields, _STATE_FIELDS, "state.")
+    _only(fields, _STATE_FIELDS)
     return State(*(integer_field(fields, name) for name in names_of(State)))
 
 
@@ -316,12 +328,7 @@ def _header(fields: Fields) -> Header:
     if form not in (FORMAT_1, FORMAT):
         raise Refusal("format", f"{shown(form)} is not {FORMAT!r}", _version_hint(form))
     _only(fields, _HEADER_FIELDS)
-    made_by = _needed(object_field(fields, "implementation"), "implementation")
-    _only(made_by, names_of(Implementation), "implementation.")
-    timer = object_field(fields, "timer") or {}
-    _only(timer, names_of(TimerConstants), "timer.")
-    clock = object_field(fields, "clock") or {}
-    _only(clock, names_of(TraceClock), "clock.")
+    implementation = _implementation(_needed(object_field(fields, "implementation"), "implementation"))
     recorded = _needed(_strings(fields, "recorded"), "recorded")
     for f in recorded:
         if f not in _FUNCTION:
@@ -330,30 +337,44 @@ def _header(fields: Fields) -> Header:
             raise Refusal("recorded", f"{f} is not a function of {FORMAT_1}", f"write format {FORMAT}")
     params = object_field(fields, "params") or {}
     _writable("params", params)
-    unit = string_field(clock, "unit") or "ns"
-    if unit != "ns":
-        raise Refusal("clock.unit", f"{shown(unit)}", "times are nanoseconds: convert them and write ns")
     return Header(
         run=_needed(string_field(fields, "run"), "run"),
-        implementation=Implementation(
-            name=_needed(string_field(made_by, "name"), "name"),
-            version=string_field(made_by, "version") or "",
-            language=string_field(made_by, "language") or "",
-        ),
+        implementation=implementation,
         profile=_needed(string_field(fields, "profile"), "profile"),
-        timer=_timer(timer, form),
+        timer=_timer(object_field(fields, "timer") or {}, form),
         purge_interval=integer_field(fields, "purge_interval", 0),
-        clock=TraceClock(string_field(clock, "id") or "monotonic", unit),
+        clock=_clock(object_field(fields, "clock") or {}),
         recorded=recorded,
         params=params,
         x=_own(fields, "implementation", "timer", "clock"),
     )
 
 
+@_inside("implementation")
+def _implementation(fields: Fields) -> Implementation:
+    _only(fields, names_of(Implementation))
+    return Implementation(
+        name=_needed(string_field(fields, "name"), "name"),
+        version=string_field(fields, "version") or "",
+        language=string_field(fields, "language") or "",
+    )
+
+
+@_inside("clock")
+def _clock(fields: Fields) -> TraceClock:
+    _only(fields, names_of(TraceClock))
+    unit = string_field(fields, "unit") or "ns"
+    if unit != "ns":
+        raise Refusal("unit", f"{shown(unit)}", "times are nanoseconds: convert them and write ns")
+    return TraceClock(string_field(fields, "id") or "monotonic", unit)
+
+
+@_inside("timer")
 def _timer(fields: Fields, form: object) -> TimerConstants:
+    _only(fields, names_of(TimerConstants))
     newer = [name for name in ("catch_up", "turn") if fields.get(name) is not None]
     if newer and form == FORMAT_1:
-        raise Refusal(f"timer.{newer[0]}", f"unknown to {FORMAT_1}", f"write format {FORMAT}")
+        raise Refusal(newer[0], f"unknown to {FORMAT_1}", f"write format {FORMAT}")
     return TimerConstants(
         tick_ns=integer_field(fields, "tick_ns", 0),
         wheel_size=integer_field(fields, "wheel_size", 0),
@@ -367,7 +388,7 @@ def _timer(fields: Fields, form: object) -> TimerConstants:
 def _word(fields: Fields, name: str, words: tuple[str, ...]) -> str | None:
     value = string_field(fields, name)
     if value is not None and value not in words:
-        raise Refusal(f"timer.{name}", f"{shown(value)}", f"write one of {', '.join(words)}")
+        raise Refusal(name, f"{shown(value)}", f"write one of {', '.join(words)}")
     return value
 
 

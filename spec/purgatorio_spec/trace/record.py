@@ -67,6 +67,12 @@ WITH_STATE: Final = _that("state")
 SINCE_2: Final = frozenset({"timer_fixed_rate", "timer_fixed_delay", "timer_reset"})
 """The functions that version 1 does not have; of the header, `timer.catch_up` and `timer.turn`."""
 
+OF_A_LOG: Final = (
+    "completed", "timed_out", "event", "timeout", "promises.early_ms", "promises.late_ms", "promises.answer_ms",
+    "promises.answer_early_ms",
+)  # fmt: skip
+"""The entries of a `LogMapping` that a clause may need."""
+
 PERIODIC_ADDS: Final = ("timer_fixed_rate", "timer_fixed_delay")
 """Adds of a periodic task: `delay_ns` is the period, `deadline_t` the deadline of the first run. A run is a
 `timer_fire`; a fixed delay counts from its return."""

@@ -173,7 +173,7 @@ class ThreadLog:
     ) -> int:
         """Record that `f` is about to be called. Returns the ticket that `ret` needs, or DROPPED. Raises TypeError if
         `id` or a key is no text, because a trace has only texts."""
-        if keys is not None or not (id is None or (isinstance(id, str) and id.isascii())):
+        if keys is not None or not (id is None or (type(id) is str and id.isascii())):
             _require_texts(id, keys)
         buffer = self._buffer
         if len(buffer) >= self._capacity:
@@ -217,7 +217,7 @@ class ThreadLog:
     ) -> None:
         """Record a point, such as `ready`: it is true from now on, and became true between `t_call` and `t`. Raises
         TypeError as `call` does."""
-        if keys is not None or not (id is None or (isinstance(id, str) and id.isascii())):
+        if keys is not None or not (id is None or (type(id) is str and id.isascii())):
             _require_texts(id, keys)
         buffer = self._buffer
         if len(buffer) >= self._capacity:
