@@ -73,11 +73,13 @@ def whole_ms(time: object) -> int:
         raise TypeError(f"a time is a whole number of milliseconds, not {time!r}") from None
 
 
-def require_whole(**numbers: object) -> None:
-    """Raises TypeError if one of these arguments is no integer."""
+def at_least(least: int, **numbers: int) -> None:
+    """Raises TypeError if one of these arguments is no integer, and ValueError if it is below `least`."""
     for name, number in numbers.items():
         if not hasattr(number, "__index__"):
             raise TypeError(f"{name} is a whole number, not {number!r}")
+        if number < least:
+            raise ValueError(f"{name} is at least {least}, not {number}")
 
 
 def require_name(what: str, name: object) -> None:

@@ -101,7 +101,7 @@ def test_the_start_is_floored_on_every_level() -> None:
 @pytest.mark.parametrize(("tick_ms", "wheel_size"), [(0, 5), (-1, 5), (1, 1), (1, 0)])
 def test_a_wheel_that_could_hold_nothing_is_refused(tick_ms: int, wheel_size: int) -> None:
     """With one bucket no deadline fits any level, and the making of levels would never end."""
-    with pytest.raises(ValueError, match="a wheel needs"):
+    with pytest.raises(ValueError, match="is at least"):
         TimingWheel(tick_ms, wheel_size, 0, THREADS.atomic_int(), DelayQueue(ManualClock(), THREADS), THREADS)
 
 

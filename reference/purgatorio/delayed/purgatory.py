@@ -30,7 +30,7 @@ from purgatorio.delayed.gauges import GaugeRegistry, PurgatoryGauges
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.watchers import WatcherList, Watchers
 from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
-from purgatorio.given import given, require_name, require_whole
+from purgatorio.given import at_least, given, require_name
 from purgatorio.invariant import require
 from purgatorio.owned import Owned
 from purgatorio.process import PROCESS, made_before_fork
@@ -79,7 +79,8 @@ class Purgatory(Owned, Generic[Op]):
         sync: Sync = THREADS,
     ) -> None:
         require_name("purgatory", name)
-        require_whole(shards=shards, purge_interval=purge_interval)
+        at_least(1, shards=shards)
+        at_least(0, purge_interval=purge_interval)
         if timer is not None:
             given("a timer", timer)
         given("a fault policy", faults)
@@ -87,11 +88,6 @@ class Purgatory(Owned, Generic[Op]):
             given("a gauge registry", registry)
         if reaper and isinstance(timer, ReaperTimer):
             raise ValueError("a ReaperTimer drains itself: write reaper=False")
-        if shards < 1 or purge_interval < 0:
-            raise ValueError(
-                f"shards must be at least 1 and purge_interval at least 0: shards={shards!r} "
-                f"purge_interval={purge_interval!r}"
-            )
         super().__init__()
         self.name = name
         self._sync = sync

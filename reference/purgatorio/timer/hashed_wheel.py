@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable
 from purgatorio.arithmetic import rounds_left, virtual_id, wait_time
 from purgatorio.clock import Clock, MonotonicClock, deadline_ms
 from purgatorio.faults import CONTAIN, Exits, FaultPolicy
-from purgatorio.given import given, require_whole
+from purgatorio.given import at_least, given
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, Executor, Lock, Sync, Worker
 from purgatorio.threads import THREADS
@@ -87,9 +87,7 @@ class HashedWheel(Calls):
         faults: FaultPolicy = CONTAIN,
         sync: Sync = THREADS,
     ) -> None:
-        require_whole(tick_ms=tick_ms, wheel_size=wheel_size)
-        if tick_ms < 1 or wheel_size < 1:
-            raise ValueError(f"a wheel needs a tick of 1 ms and a slot at least: {tick_ms=} {wheel_size=}")
+        at_least(1, tick_ms=tick_ms, wheel_size=wheel_size)
         super().__init__()
         self.name = name
         self.tick_ms = tick_ms

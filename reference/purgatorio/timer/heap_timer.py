@@ -7,7 +7,7 @@ cost of an add is proportional to log n. The cost of a cancel is proportional to
 from purgatorio.arithmetic import bucket_expiration
 from purgatorio.clock import Clock, deadline_ms
 from purgatorio.faults import CONTAIN, FaultPolicy
-from purgatorio.given import require_whole
+from purgatorio.given import at_least
 from purgatorio.sync import Executor, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.delay_queue import DelayQueue
@@ -53,9 +53,7 @@ class HeapTimer(ExecutorTimer):
         faults: FaultPolicy = CONTAIN,
         sync: Sync = THREADS,
     ) -> None:
-        require_whole(tick_ms=tick_ms)
-        if tick_ms < 1:
-            raise ValueError(f"a tick is 1 ms at least, not {tick_ms}")
+        at_least(1, tick_ms=tick_ms)
         super().__init__(name, clock, executor, faults, sync)
         self.tick_ms = tick_ms
         self._queue: DelayQueue[_HeapEntry] = DelayQueue(self._clock, sync)

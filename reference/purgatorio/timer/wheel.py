@@ -45,7 +45,7 @@ the bucket of A's entry, but the clock of A's level stops.
 """
 
 from purgatorio.arithmetic import bucket_expiration, bucket_index, floor_to_tick, is_expired, is_within_level
-from purgatorio.given import require_whole
+from purgatorio.given import at_least
 from purgatorio.invariant import require
 from purgatorio.sync import AtomicInt, AtomicRef, Cell, Lock, Sync
 from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
@@ -68,9 +68,8 @@ class TimingWheel:
         queue: DelayQueue[TimerTaskList],
         sync: Sync,
     ) -> None:
-        require_whole(tick_ms=tick_ms, wheel_size=wheel_size)
-        if tick_ms < 1 or wheel_size < 2:
-            raise ValueError(f"a wheel needs a tick of 1 ms and 2 buckets at least: {tick_ms=} {wheel_size=}")
+        at_least(1, tick_ms=tick_ms)
+        at_least(2, wheel_size=wheel_size)
         self.tick_ms = tick_ms
         self.wheel_size = wheel_size
         self.interval_ms = tick_ms * wheel_size

@@ -100,11 +100,6 @@ class InForce(NamedTuple):
         """Whether the add may have caused a fire at this position."""
         return self.add.call_i < i <= self.until_i
 
-    def first(self, fires: Sequence[Call]) -> int | None:
-        """The place of the first of these fires that the add may have caused."""
-        place = bisect_right(fires, self.add.call_i, key=_call_i)
-        return place if place < len(fires) and fires[place].call_i <= self.until_i else None
-
 
 @dataclass(frozen=True, slots=True)
 class Point:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -176,15 +175,14 @@ def _surely(run: Run, history: OperationHistory, adds: list[Call], periodic: lis
     cancels = [c.end_i for c in history.cancels if c.call_i > added_i and c.out != 0 and c.err is None]
     if periodic:
         return min([*cancels, _given_up(run, history, periodic)])
-    fires = [fire for fire in history.fires if fire.call_i > adds[0].call_i]
-    answers = Counter(one.first(fires) for one in history.in_force(run.early_ns or 0))
-    needed = accumulate(answers[place] for place in range(len(fires)))
-    ends = [
-        fire.end_i
-        for count, (fire, least) in enumerate(zip(fires, needed, strict=True), 1)
-        if fire.call_i > adds[-1].call_i and count >= least
-    ]
-    return min([*cancels, *ends], default=NEVER)
+    fires = (fire for fire in history.fires if fire.call_i > adds[0].call_i)
+    in_force, answers = history.in_force(run.early_ns or 0), 0
+    for count, fire in enumerate(fires, 1):
+        answers += sum(one.reaches(fire.call_i) for one in in_force)
+        in_force = [one for one in in_force if not one.reaches(fire.call_i)]
+        if fire.call_i > adds[-1].call_i and count >= answers:
+            cancels.append(fire.end_i)
+    return min(cancels, default=NEVER)
 
 
 def _given_up(run: Run, history: OperationHistory, periodic: list[Call]) -> int:

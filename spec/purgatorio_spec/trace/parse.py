@@ -9,8 +9,7 @@ a call.
 import json
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -76,9 +75,8 @@ def parse_line(line: bytes) -> Record:
     try:
         fields: object = orjson.loads(line)
         if not isinstance(fields, dict):
-            raise Refusal(
-                "$", f"a JSON {type(fields).__name__}, not an object", "write one JSON object a line"
-            )
+            kind = type(fields).__name__
+            raise Refusal("$", f"a JSON {kind}, not an object", "write one JSON object a line")
         if line.count(b'":') != _names(fields) or _SPACED.search(line):
             _refuse_repeated(line)
         return parse_fields(fields)
@@ -143,7 +141,9 @@ def parse_fields(fields: Fields) -> Record:
     raise Refusal("kind", f"{shown(kind)} is none of header, event, end", "set kind on every record")
 
 
-def integer_field(fields: Mapping[str, object], name: str, least: int = MIN_INT) -> int | None:
+def integer_field(
+    fields: Mapping[str, object], name: str, least: int = MIN_INT, where: str = ""
+) -> int | None:
     """An integer from `least` up to 2**63-1. None for an absent field. Raises `Refusal`."""
     value = fields.get(name)
     if value is None:
@@ -153,11 +153,15 @@ def integer_field(fields: Mapping[str, object], name: str, least: int = MIN_INT)
         value = int(value)
     if type(value) is not int:
         raise Refusal(
-            name, f"{shown(value)} is a {type(value).__name__}", "write an integer (booleans as 0 or 1)"
+            where + name,
+            f"{shown(value)} is a {type(value).__name__}",
+            "write an integer (booleans as 0 or 1)",
         )
     if not least <= value <= MAX_INT:
         raise Refusal(
-            name, f"{shown(value)} is outside {_least(least)}..2**63-1", "write a signed 64-bit integer"
+            where + name,
+            f"{shown(value)} is outside {_least(least)}..2**63-1",
+            "write a signed 64-bit integer",
         )
     return value
 
@@ -172,12 +176,12 @@ def _needed(value: T | None, name: str) -> T:
     return value
 
 
-def string_field(fields: Mapping[str, object], name: str) -> str | None:
+def string_field(fields: Mapping[str, object], name: str, where: str = "") -> str | None:
     value = fields.get(name)
     if value is None:
         return None
     if not isinstance(value, str):
-        raise Refusal(name, f"{shown(value)} is a {type(value).__name__}", "write a string")
+        raise Refusal(where + name, f"{shown(value)} is a {type(value).__name__}", "write a string")
     return value
 
 
@@ -220,21 +224,11 @@ def _writable(name: str, value: object) -> None:
         raise Refusal(name, "nested too deep to be written again", "keep it under 200 levels") from None
 
 
-@contextmanager
-def _inside(name: str) -> Iterator[None]:
-    """A refusal in the body is about a field of this object."""
-    try:
-        yield
-    except Refusal as refusal:
-        refusal.field = f"{name}.{refusal.field}"
-        raise
-
-
-def _only(fields: Fields, known: Collection[str]) -> None:
+def _only(fields: Fields, known: Collection[str], where: str = "") -> None:
     for name in fields:
         if name not in known and not name.startswith("x_"):
             raise Refusal(
-                name,
+                where + name,
                 "unknown field",
                 "take it out, or name it x_... to have it kept and not interpreted",
             )
@@ -305,10 +299,9 @@ def _check_event(event: Event) -> None:
         raise Refusal("t_call", f"{event.t_call} is after t = {event.t}", "t_call..t is an interval")
 
 
-@_inside("state")
 def _state(fields: Fields) -> State:
-    _only(fields, _STATE_FIELDS)
-    return State(*(integer_field(fields, name) for name in names_of(State)))
+    _only(fields, _STATE_FIELDS, "state.")
+    return State(*(integer_field(fields, name, where="state.") for name in names_of(State)))
 
 
 def _version_hint(form: object) -> str:
@@ -328,7 +321,12 @@ def _header(fields: Fields) -> Header:
     if form not in (FORMAT_1, FORMAT):
         raise Refusal("format", f"{shown(form)} is not {FORMAT!r}", _version_hint(form))
     _only(fields, _HEADER_FIELDS)
-    implementation = _implementation(_needed(object_field(fields, "implementation"), "implementation"))
+    made_by = _needed(object_field(fields, "implementation"), "implementation")
+    _only(made_by, names_of(Implementation), "implementation.")
+    timer = object_field(fields, "timer") or {}
+    _only(timer, names_of(TimerConstants), "timer.")
+    clock = object_field(fields, "clock") or {}
+    _only(clock, names_of(TraceClock), "clock.")
     recorded = _needed(_strings(fields, "recorded"), "recorded")
     for f in recorded:
         if f not in _FUNCTION:
@@ -337,58 +335,44 @@ def _header(fields: Fields) -> Header:
             raise Refusal("recorded", f"{f} is not a function of {FORMAT_1}", f"write format {FORMAT}")
     params = object_field(fields, "params") or {}
     _writable("params", params)
+    unit = string_field(clock, "unit", "clock.") or "ns"
+    if unit != "ns":
+        raise Refusal("clock.unit", f"{shown(unit)}", "times are nanoseconds: convert them and write ns")
     return Header(
         run=_needed(string_field(fields, "run"), "run"),
-        implementation=implementation,
+        implementation=Implementation(
+            name=_needed(string_field(made_by, "name", "implementation."), "implementation.name"),
+            version=string_field(made_by, "version", "implementation.") or "",
+            language=string_field(made_by, "language", "implementation.") or "",
+        ),
         profile=_needed(string_field(fields, "profile"), "profile"),
-        timer=_timer(object_field(fields, "timer") or {}, form),
+        timer=_timer(timer, form),
         purge_interval=integer_field(fields, "purge_interval", 0),
-        clock=_clock(object_field(fields, "clock") or {}),
+        clock=TraceClock(string_field(clock, "id", "clock.") or "monotonic", unit),
         recorded=recorded,
         params=params,
         x=_own(fields, "implementation", "timer", "clock"),
     )
 
 
-@_inside("implementation")
-def _implementation(fields: Fields) -> Implementation:
-    _only(fields, names_of(Implementation))
-    return Implementation(
-        name=_needed(string_field(fields, "name"), "name"),
-        version=string_field(fields, "version") or "",
-        language=string_field(fields, "language") or "",
-    )
-
-
-@_inside("clock")
-def _clock(fields: Fields) -> TraceClock:
-    _only(fields, names_of(TraceClock))
-    unit = string_field(fields, "unit") or "ns"
-    if unit != "ns":
-        raise Refusal("unit", f"{shown(unit)}", "times are nanoseconds: convert them and write ns")
-    return TraceClock(string_field(fields, "id") or "monotonic", unit)
-
-
-@_inside("timer")
 def _timer(fields: Fields, form: object) -> TimerConstants:
-    _only(fields, names_of(TimerConstants))
     newer = [name for name in ("catch_up", "turn") if fields.get(name) is not None]
     if newer and form == FORMAT_1:
-        raise Refusal(newer[0], f"unknown to {FORMAT_1}", f"write format {FORMAT}")
+        raise Refusal(f"timer.{newer[0]}", f"unknown to {FORMAT_1}", f"write format {FORMAT}")
     return TimerConstants(
-        tick_ns=integer_field(fields, "tick_ns", 0),
-        wheel_size=integer_field(fields, "wheel_size", 0),
-        early_ns=integer_field(fields, "early_ns", 0),
-        late_ns=integer_field(fields, "late_ns", 0),
+        tick_ns=integer_field(fields, "tick_ns", 0, "timer."),
+        wheel_size=integer_field(fields, "wheel_size", 0, "timer."),
+        early_ns=integer_field(fields, "early_ns", 0, "timer."),
+        late_ns=integer_field(fields, "late_ns", 0, "timer."),
         catch_up=_word(fields, "catch_up", CATCH_UP),
         turn=_word(fields, "turn", TURNS),
     )
 
 
 def _word(fields: Fields, name: str, words: tuple[str, ...]) -> str | None:
-    value = string_field(fields, name)
+    value = string_field(fields, name, "timer.")
     if value is not None and value not in words:
-        raise Refusal(name, f"{shown(value)}", f"write one of {', '.join(words)}")
+        raise Refusal(f"timer.{name}", f"{shown(value)}", f"write one of {', '.join(words)}")
     return value
 
 

@@ -26,15 +26,7 @@ from typing import Final, NewType
 from purgatorio.clock import Clock, MonotonicClock, nanoseconds
 from purgatorio.compiling import mypyc_attr
 from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
-from purgatorio.given import (
-    CO_COROUTINE,
-    FUNCTIONS,
-    given,
-    no_task,
-    require_function,
-    require_whole,
-    whole_ms,
-)
+from purgatorio.given import CO_COROUTINE, FUNCTIONS, at_least, given, no_task, require_function, whole_ms
 from purgatorio.lock import COMPILED
 from purgatorio.owned import Owned
 from purgatorio.process import PROCESS, made_before_fork
@@ -167,12 +159,10 @@ class IntrusiveTimer(Owned):
         faults: FaultPolicy = CONTAIN,
         sync: Sync = THREADS,
     ) -> None:
-        require_whole(tick_ms=tick_ms, wheel_size=wheel_size, levels=levels)
-        if tick_ms < 1 or wheel_size < 2 or wheel_size & (wheel_size - 1) != 0 or levels < 1:
-            raise ValueError(
-                "a wheel needs a tick of 1 ms, a level, and a power of two of slots from 2 on: "
-                f"{tick_ms=} {wheel_size=} {levels=}"
-            )
+        at_least(1, tick_ms=tick_ms, levels=levels)
+        at_least(2, wheel_size=wheel_size)
+        if wheel_size & (wheel_size - 1) != 0:
+            raise ValueError(f"wheel_size is a power of two, not {wheel_size}")
         super().__init__()
         self.name = name
         self.tick_ms = tick_ms
