@@ -496,7 +496,7 @@ async def share_sessions(play: Play) -> None:
 async def share_lock(play: Play) -> None:
     """One member holds a part of a batch until its acquisition lock ends. A second member acquires a released part
     later, and a record whose lock the first member had renewed. A third member waits while the first lock ends and
-    another, renewed lock continues."""
+    another, renewed lock continues, and then acquires what is left."""
     first, second, third = members = await sharers(
         play, 3, setting=("share.record.lock.duration.ms", str(SHORTEST_LOCK_MS))
     )
@@ -528,3 +528,5 @@ async def share_lock(play: Play) -> None:
     third.took(await sent.within(0))
     await third.accept()
     await second.accept()
+    while await third.take(play.wait_ms(2 * LATER_MS)):
+        await third.accept()
