@@ -129,7 +129,7 @@ def check(*traces: str | Path) -> ShownCheck:
 
 
 def history(trace: str | Path, operation: str) -> ShownHistory:
-    """The history of an operation or task in a trace file. Raises KeyError if it has no event there, OSError."""
+    """The history of a task or operation in a trace. Raises KeyError if it has no event, OSError if unreadable."""
     reader = TraceReader(Path(trace))
     rows = operation_rows(pa.Table.from_batches(reader.batches(), EVENT_SCHEMA), operation)
     if not rows:

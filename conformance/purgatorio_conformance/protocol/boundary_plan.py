@@ -7,19 +7,19 @@ time, a long delay takes no time, and the plan has these phases:
 - Crowds: many tasks in one bucket, or many operations under one key. One check completes half of the operations, and
   the other half expires together. One `cancel_for_key` returns many operations. Many keys have equal hash values. One
   operation has as many keys as the protocol allows, and a check of its last key completes it.
-- Short delays, with no deadline at a boundary of the second level. So no task moves the clock of the second level.
+- Short delays, with no deadline at a boundary of the second level. So no bucket of the second level becomes due, and
+  the clock of this level may stay behind. Then come the first tasks of the second and third levels.
 - Many tasks, most of which are cancelled.
 - Levels: each level of the declared wheel, one after another, at least four. Deadlines are at and next to the
   boundaries of the level. Tasks are added just before, at and just after a boundary, while all finer levels have tasks
   too. Then time passes through every boundary at which tasks may move to a finer level. Before each level comes an idle
   time. After the last level, a task waits for weeks. If the subject allows such delays, some tasks wait until the tick
-  counter has passed a multiple of 2**31. If time jumps, several buckets of a level are due at once, and some tasks are
-  due one revolution of the finer level later. If the subject's `advance` is slow, the plan is shorter.
-- Completed operations (only in a purgatory), under keys that are never checked. Their number is several times the purge
-  interval. Some of these keys have equal hash values (for the first hash bucket, or for the last). The plan also reads
-  the gauges at rest. At first, the purgatory has no other operations, and the shared keys are checked once. Then checks
-  remove the same number of operations, so that a purge finds no completed operations. Then `cancel_for_key` returns the
-  same number, for each of their keys. In the end, completed and waiting operations are mixed.
+  counter has passed a multiple of 2**31. A jump of the clock makes several buckets due at once. Other tasks in these
+  buckets are due one revolution later. If the subject's `advance` is slow, the plan is shorter.
+- Completed operations (only in a purgatory), several times the purge interval. The plan also reads the gauges at rest.
+  At first, no operation waits, and keys that several operations share are checked once. Some keys have equal hash
+  values (for the first or the last hash bucket). In the second phase, checks remove all operations, so a purge finds
+  none. In the third phase, `cancel_for_key` returns all operations. In the end, some operations wait.
 """
 
 from __future__ import annotations
@@ -62,43 +62,43 @@ plan measures `_LEAPS` leaps of one bucket. The shortest leap counts, because ot
 subject's. If the level before shows that these leaps alone take too long, no leap is made."""
 
 _GROWS: Final = 16
-"""Each leap to a far time is at most so many times as long as the leap before."""
+"""Each leap to a far time is at most this many times as long as the leap before."""
 
 REACHES_FROM: Final = 500
 """A plan with fewer timers or operations runs without these phases: the user requested a small run."""
 
 REAL_NS: Final = 9_000 * MS
-"""In real time, the plan waits for no longer delay."""
+"""In real time, the plan waits for no delay that is longer than this."""
 _SECOND_LEVEL_NS: Final = 1_000 * MS
 _BITS: Final = 31
 _BITS_32: Final = 1 << 32
 _TURN_MOST: Final = 64
-"""A wheel with more buckets is not filled for a whole turn."""
+"""In a wheel with more buckets, the tasks of `_through_weeks` do not fill a whole revolution."""
 
 _GARBAGE_MOST: Final = 24_000
 _CROWD: Final = 3_000
-"""More than the round numbers at which code stops: a thousand, or the 2,048 of a queue."""
+"""More than the usual limits in code, such as 1,000, or the 2,048 places of a queue."""
 _CROWD_REAL: Final = 600
-"""The crowd in real time. More operations with one deadline would be late by their own cost."""
+"""The crowd in real time. More operations with one deadline would make each other late."""
 _CROWD_NS: Final = 2_000 * MS
 _CLEARED: Final = 300
 """More than 100: asyncio removes canceled timers only above this number."""
 _PURGES: Final = 4
 _ALIKE: Final = ("key-Aa", "key-BB")
 _LEAST_HASH: Final = "polygenelubricants"
-"""In Java, the keys of `_ALIKE` have one hash. `_LEAST_HASH` has the least hash: in 32 bits it has no absolute
-value."""
+"""In Java, the keys of `_ALIKE` have one hash. `_LEAST_HASH` has the hash -2**31, whose absolute value does
+not fit into 32 bits."""
 _OUTERMOST: Final = tuple(
     tuple("".join(pairs) + end for pairs in itertools.product(("Aa", "BB"), repeat=6))
     for end in ("vhszjwf", "qmshrec")
 )
-"""Keys of hash 0 and of hash 65,535: in the first and in the last of up to 65,536 lists (a power of two)."""
+"""Keys with the hash 0, and with the hash 65,535: they are in the first and last of up to 65,536 (2**n) lists."""
 _LIVE_ONE_IN: Final = 4
 REAPER_NS: Final = 250 * MS
 _SHARED: Final = (7, 11)
-"""Operations of garbage share 7 keys and 11 keys; each operation also has a key of its own."""
+"""Each operation of `garbage` has one of 7 shared keys, one of 11 shared keys, and a key of its own."""
 _KEYS: Final = 3
-"""The number of keys of each operation."""
+"""The number of keys of each operation of `_begin`."""
 
 
 class ReachingRun(Protocol):
@@ -124,8 +124,9 @@ class ReachingRun(Protocol):
 
 
 def levels_of(description: Description, room_ns: int) -> list[int]:
-    """Return the bucket width of each level of the declared wheel, the finest first: at least four levels, up to days,
-    if a dozen buckets fit into `room_ns`. Without a declared wheel, a level has 20 buckets."""
+    """Return the bucket width of each level of the declared wheel, the finest first: at least
+    four levels, and as many as reach a bucket of three days. The list ends earlier if twelve buckets of the next level
+    do not fit into `room_ns`. Without a declared wheel, a level has 20 buckets."""
     tick_ns, size = description.grain_ns, max(2, description.buckets)
     found = [tick_ns]
     while (len(found) < _LEVELS_LEAST or found[-1] < _DAYS_NS) and found[-1] * size * _BUCKETS <= room_ns:
@@ -202,8 +203,8 @@ class BoundaryPlan:
             self._run.settle()
 
     def _weeks(self, tick_ns: int) -> list[int]:
-        """Return the delays of the last tasks, in ascending order. If there is room, tasks wait until half a turn
-        before each of the next two ticks whose numbers end with 31 zero bits. The longest delay lasts weeks."""
+        """Return the delays of the last tasks, in ascending order. If `MAX_TIME_NS` allows it, tasks wait until
+        half a revolution before each of the next two multiples of 2**31 ticks. The longest delay lasts weeks."""
         now_ns, left_ns = self._run.now_ns, MAX_TIME_NS - self._run.now_ns
         bits_ns = tick_ns << _BITS
         first_ns = bits_ns - now_ns % bits_ns - self._rounded(tick_ns * self._turn // 2)
@@ -212,8 +213,8 @@ class BoundaryPlan:
         return found if found and found[-1] >= last_ns else [*found, last_ns]
 
     def _through_weeks(self, levels: list[int], weeks: list[int]) -> None:
-        """Begin tasks with all these delays. When a delay ends, begin a task for each tick of two turns. No two tasks
-        of one turn are then in one bucket."""
+        """Begin tasks with all these delays. When a delay ends, begin a task for each tick of two revolutions. So
+        all tasks of one revolution are in different buckets."""
         now_ns = self._run.now_ns
         for delay_ns in weeks:
             self._begin(delay_ns, levels[-1:])
@@ -250,8 +251,8 @@ class BoundaryPlan:
             self._run.call(Check(name))
 
     def _hours_and_weeks(self) -> list[str]:
-        """Register operations with long delays; return their names. In 32 bits, of nanoseconds or of milliseconds, the
-        difference of two of their deadlines has either sign."""
+        """Register operations with long delays; return their names. If a number of 32 bits holds a deadline (in
+        nanoseconds or in milliseconds), some differences of two of these deadlines overflow."""
         hours = (1_000 * _BITS_32 + quarter * _BITS_32 // 4 for quarter in range(4))
         weeks = ((_BITS_32 + quarter * _BITS_32 // 4) * MS for quarter in range(4))
         fit = [delay_ns for delay_ns in map(self._fit, (*hours, *weeks)) if delay_ns > REAL_NS]
@@ -304,10 +305,10 @@ class BoundaryPlan:
         self._run.call(Check(keys[-1]))
 
     def first_of_levels(self, *, real: bool = False) -> bool:
-        """Begin short delays in sequence, until the whole second level has passed. Each deadline is within one turn of
-        the first level. Then begin a task of the second level and a task of the third. In a new run they are the first
-        of their levels. In real time, the second level must take at most a second, and each task ends before the next
-        begins. Returns False if a task ended too late for the next deadline to be within the turn."""
+        """Begin short delays in sequence for one revolution of the second level. Each deadline is within one revolution
+        of the first level. Then begin a task of the second level and a task of the third, the first of these levels in
+        a new run. In real time, nothing is done if a revolution of the second level takes more than a second. Returns
+        False if a task ended so late that the next deadline would leave the revolution of the first level."""
         widths = levels_of(self._description, self._description.most_delay_ns)[:3]
         if len(widths) < 3 or self._size < 4 or (real and widths[2] > _SECOND_LEVEL_NS):
             return True
@@ -335,7 +336,7 @@ class BoundaryPlan:
             self._run.leap(self._rounded(_IDLE_NS // 6))
 
     def _level(self, widths: list[int]) -> None:
-        """Begin tasks before, at and after a boundary of the widest level, then a finer bucket later, then halfway."""
+        """Begin tasks before, at and after a boundary of the widest level, one finer bucket later, and halfway."""
         wide_ns = widths[-1]
         finer_ns = widths[-2] if len(widths) > 1 else self._unit_ns
         for beside_ns in (-self._unit_ns, 0, self._unit_ns, finer_ns, wide_ns // 2):
@@ -352,7 +353,7 @@ class BoundaryPlan:
         """Test moves of a task into a finer bucket that still has an overdue task of the previous revolution. The run
         must allow tasks to be late by one clock jump of `most_ns`."""
         longest_ns = self._description.most_delay_ns
-        # If the longest delay of the subject cut a planned delay, the task would be later than a leap.
+        # If the subject's longest delay cuts a planned delay, the task is late by more than one leap.
         levels = [
             width
             for width in levels_of(self._description, MAX_TIME_NS - self._run.now_ns)
@@ -371,9 +372,9 @@ class BoundaryPlan:
             self._run.settle()
 
     def over_wraps(self, most_ns: int, start_ns: int) -> None:
-        """Jump over the times at which a count of ticks or of milliseconds in 31 or 32 bits begins again, with tasks
-        before, at and after them. The count began at zero, or at the start of the run. The run must allow a lateness of
-        one leap of `most_ns`."""
+        """Jump over each moment at which a counter of 31 or 32 bits (of ticks or of milliseconds) overflows. Tasks are
+        due before, at and after this moment. The counter was 0 at time 0, or at the start of the run. The run must
+        allow tasks to be late by one clock jump of `most_ns`."""
         half_ns = self._rounded(most_ns // 2)
         counts = {one for one in (self._description.grain_ns, MS) if one % self._unit_ns == 0}
         for origin_ns, one_ns, bits in itertools.product((0, start_ns), sorted(counts), (_BITS, _BITS + 1)):
@@ -406,8 +407,8 @@ class BoundaryPlan:
         self._run.settle()
 
     def _overslept(self, widths: list[int], beside_ns: int, most_ns: int) -> None:
-        """Jump over several of the widest buckets, until `beside_ns` after the start of a bucket. Tasks in the finer
-        buckets before this moment are due, up to `most_ns` late. Tasks a revolution later are not due."""
+        """Jump over at least one of the widest buckets, until `beside_ns` after the start of a bucket. Tasks in the
+        finer buckets before this moment are then late by at most `most_ns`. Tasks one revolution later are not due."""
         fine_ns, wide_ns = widths[-2:]
         now_ns = self._run.now_ns
         until_ns = now_ns + -now_ns % wide_ns + 2 * wide_ns + beside_ns
@@ -418,9 +419,9 @@ class BoundaryPlan:
         self._run.settle()
 
     def _revolution(self, widths: list[int], before_ns: int, due_ns: int) -> None:
-        """Begin two tasks that are due one revolution of a finer level apart. The bucket of the later task cascades
-        about when the first task is due. Relative to the boundary, the clock pauses at `before_ns`, and the first task
-        is due at `due_ns`."""
+        """Begin two tasks. The second task is due one revolution of a finer level after the first, and moves to this
+        level about when the first is due. Relative to a boundary of the widest level, the first task is added at
+        `before_ns`, and is due at `due_ns`."""
         wide_ns, widest_ns = widths[-2:]
         now_ns = self._run.now_ns
         boundary_ns = now_ns + -now_ns % widest_ns + widest_ns
@@ -491,10 +492,10 @@ class BoundaryPlan:
             self._run.call(Check(key))
 
     def garbage(self, readings: int) -> None:
-        """Leave completed operations under keys that no thread checks: several times the purge interval. In each phase,
+        """Complete operations that stay in the lists of other keys: several times the purge interval. In each phase,
         read the sizes at rest about `readings` times. At first no operation waits. This shows an estimate that a purge
-        has set too low. Later, one operation in four waits. Then a purge that counts waiting operations as completed
-        comes too late. In the end, the operations of two purges are registered together, and then completed."""
+        sets too low. Later, one of four operations waits. If a purge subtracts waiting operations from its estimate,
+        the next purge is late. In the end, as many operations as two purge intervals wait. Then all are completed."""
         interval = self._description.purge_interval
         if interval is None or interval * _PURGES > _GARBAGE_MOST:
             self.left_out = self.left_out or f"purges: the interval is {interval}"

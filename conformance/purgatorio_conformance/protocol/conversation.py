@@ -1,4 +1,4 @@
-"""The state of one run with a subject (the driven program). The state decides which messages are allowed next, and
+"""The state of one run with a subject (the driven program). The state determines which messages are allowed next, and
 which events each message adds to the trace.
 
 The module does no input or output. `ask` records a call, and returns its line. `hear` takes one line from the subject,
@@ -7,7 +7,7 @@ is recorded before its line is written, and its return after the answer is read.
 real one.
 
 The thread of an event depends on its fields. With `during`, it is the thread of the call that `during` names, such as
-`caller-0`. With `th`, it is the thread of this name. Without both, it is the thread of the only open call (in virtual
+`caller-0`. With `th`, it is the thread of this name. With neither, it is the thread of the only open call (in virtual
 time) or `subject` (in real time).
 
 With the message `held`, the subject reports that a thread is paused in a callback. Until the driver resumes the thread,
@@ -67,7 +67,7 @@ _MAX_THREADS: Final = 256
 _MAX_HOLDS: Final = 64
 _MAX_DEPTH: Final = 64
 _MAX_RUNS: Final = 64
-"""The driver ends the run if a task runs more often after one add: more runs could be millions of lines."""
+"""The driver ends the run if a task runs more often after one add, because its lines could be millions."""
 
 _FUNCTION_OF: Final[dict[type[Happening], str]] = {
     Fired: "timer_fire",
@@ -93,7 +93,7 @@ class Misbehaved(Exception):
 
 @dataclass(slots=True)
 class _OpenCall:
-    """A call without its answer: its ticket, and the data that its record needs at the end. `lane` is None if a paused
+    """A call without an answer yet: its ticket, and the data for the record of its end. `lane` is None if a paused
     thread makes the call, or if the call is a `go`."""
 
     call: Call
@@ -124,8 +124,8 @@ class _Entered:
 
 @dataclass(slots=True)
 class Hold:
-    """A pause of a thread at a pause point. `thread`: its name in the trace. `f`, `id`: the place. `making`: the number
-    of the call that the paused thread makes there, if any."""
+    """A pause of a thread at a pause point. `thread`: its name in the trace. `f`, `id`: the function and operation in
+    which it is paused. `making`: the number of the call that the paused thread makes there, if any."""
 
     number: int
     thread: str
@@ -136,14 +136,14 @@ class Hold:
 
 @dataclass(slots=True)
 class _Operation:
-    """The state of a task or operation. `begun_t`: the last time at which it was reported to be in the timer."""
+    """The state of a task or operation. `begun_t`: when the subject last reported that it is in the timer."""
 
     asked_t: int = 0
     delay_ns: int | None = None
     keys: tuple[str, ...] = ()
     begun_t: int = 0
     anew: bool = False
-    """Whether it was added again, or reset."""
+    """Whether the task was added again, or reset."""
     runs: int = 0
     """The number of runs since the last add, registration or reset."""
 
@@ -193,9 +193,9 @@ class Conversation:
         self.refused: Call | None = None
         """The call that ended with this error."""
         self.fails = False
-        """Whether a callback was made to end with an error. If so, a call may end with an error, too."""
+        """Whether the driver requested that a callback fails. If so, a call may end with an error, too."""
         self.spoilt: set[str | None] = set()
-        """The tasks and operations whose callbacks were made to fail."""
+        """The tasks and operations for which the driver requested that a callback fails."""
 
     def errors(self) -> str:
         """Describe the calls that ended with an error that the driver did not request. Empty if there are none."""
@@ -215,7 +215,7 @@ class Conversation:
         return next(((number, one.call) for number, one in self._open.items()), None)
 
     def under_way(self) -> str | None:
-        """Describe the oldest call, any `go`, and any call from within a callback that have no answer; or None."""
+        """Describe the calls without an answer: the oldest call, any `go`, and any call inside a callback."""
         made_at = {hold.making: f", from within {hold.f}" for hold in self._holds.values()}
         told = [
             f"call {number} ({call_name(one.call)}{made_at.get(number, '')})"
@@ -225,8 +225,7 @@ class Conversation:
         return " and ".join(told) or None
 
     def where(self) -> str:
-        """Describe the function in which the oldest call is now, and whether the subject should have sent a `held`
-        there."""
+        """Describe the function that the oldest call is in, and whether a `held` for this function is missing."""
         oldest = self.oldest()
         stack = self._stacks.get(self._open[oldest[0]].log.name) if oldest is not None else None
         if not stack:
@@ -254,9 +253,9 @@ class Conversation:
 
     def overdue(self, by_ns: int = 0, *, before_now: bool = False) -> list[str]:
         """The pending tasks and operations whose deadline passed at least `by_ns` ago, because a subject that hangs may
-        have lost them. The delay counts from the start of the add or registration, as in T2 and O5. Three kinds are
-        left out: an open add, cancel, force or reset names it; an open `cancel_for_key` may return it; or a thread is
-        in one of its functions. `before_now`: only those begun before the clock came to its current time."""
+        have lost them. The delay counts from the start of the add or registration, as in T2 and O5. A task or
+        operation is left out if an open add, cancel, force or reset names it, if an open `cancel_for_key` may return
+        it, or if a thread is in one of its functions. `before_now`: only those begun before the current time."""
         now_t = self._recorder.clock_ns() - by_ns
         calls = [one.call for one in self._open.values()]
         unsettled = {call.id for call in calls if isinstance(call, Add | Cancel | Force | Reset)}
@@ -282,7 +281,7 @@ class Conversation:
         ]
 
     def last_deadline_t(self, below_ns: int) -> int:
-        """The last deadline of all delays shorter than `below_ns`; MIN_INT if there is none."""
+        """The last deadline of the tasks and operations with delays below `below_ns`; MIN_INT if there is none."""
         return max(
             (
                 _deadline(one.asked_t, one.delay_ns)
@@ -385,7 +384,7 @@ class Conversation:
         return lambda: log.ret("check_and_complete", ticket, out=0)
 
     def are_ready(self, operations: Sequence[str]) -> None:
-        """Record that there is a unit for each of these operations."""
+        """Record that each of these operations is ready (profile `hand-over`: there is a unit for it)."""
         for one in operations:
             self._log("driver").at("ready", one, t_call=self._recorder.clock_ns())
 
@@ -398,8 +397,8 @@ class Conversation:
             del self._holds[gone]
 
     def _earliest_t(self, hold: int | None = None) -> int:
-        """The earliest present time for the subject: if an `advance` has no answer, the time before this advance. In
-        the run of a task that has had one deadline only, in which a thread is paused: this deadline."""
+        """The earliest time that the subject's clock may show: if an `advance` has no answer, the time before it. If a
+        thread is paused in the run of a task that has had only one deadline: this deadline."""
         now_t = self._recorder.clock_ns()
         moving = (one.asked_t for one in self._open.values() if isinstance(one.call, Advance))
         since_t = min(now_t, next(moving, MAX_INT))
@@ -733,8 +732,8 @@ class Conversation:
         return log
 
     def _idle(self) -> str | None:
-        """The subject's thread that was silent for longest, of those in no function and not paused. A pool may have a
-        new name for each task, so a new thread is recorded as an old one."""
+        """The subject's thread whose last event is oldest, of those in no function and not paused. A pool may use a new
+        thread name for each task. So the events of a new thread are recorded on this old thread."""
         paused = {hold.thread for hold in self._holds.values()}
         own = ((name, log.name) for name, log in self._logs.items() if name.startswith("subject/"))
         return next((name for name, of in own if not self._stacks.get(of) and of not in paused), None)
@@ -752,7 +751,7 @@ class Conversation:
         stack.append(_Entered(said.f, said.id, ticket, claim, owes))
 
     def _tries(self, operation: str) -> bool:
-        """Whether the operation is ready and pending, and nothing else can run. Counts tries during a check."""
+        """Whether the operation is ready and pending, and no other thread can run. Counts the tries during a check."""
         if not self.doubts.tried and any(isinstance(one.call, Check) for one in self._open.values()):
             self.doubts.tried += 1
         alone = self._virtual and not self._gates

@@ -1,9 +1,9 @@
 """Runs the small programs of `gate_program` and `scope` in real time, for subjects without pause points.
 
 Each caller makes its calls at random moments, as fast as the subject answers, so that calls of several callers overlap.
-If the program has an expiry, the moments are near its deadline. In the first turns of a timer, no task is pending
-besides those of the round, so that calls meet the expiry of the last task. Every violation that is found is real, but
-such runs may miss a race. The programs take turns, so that each runs equally often if the time is short.
+If the program has an expiry, the moments are near its deadline. In the first rounds with a timer, no tasks but the
+program's own are pending, so that calls come near the expiry of the timer's last task. Every violation that is found is
+real, but such runs may miss a race. Each round runs the programs in turn, so that all run about equally often.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _ROUNDS_MOST: Final = 400
 _OPERATIONS_A_ROUND: Final = 10
 """Every program has one round for this many requested operations."""
 _CALLS_BEFORE: Final = 30
-"""A program with this many calls before it runs half as often, and so on: garbage takes hundreds of calls a round."""
+"""A program with this many calls before the callers begin runs half as often: garbage takes hundreds of such calls."""
 
 _TIME_MOST_S: Final = 90.0
 """Where rounds are slow (a timer with a long tick), fewer rounds are run."""
 _ALONE_SHARE: Final = 4
-"""In one of so many turns, the tasks of a round are alone."""
+"""In the first 1 / `_ALONE_SHARE` of the rounds, no tasks but the program's own are pending."""
 _ALONE_NS: Final = 100 * MS
-"""The longest delay of a task then."""
+"""In these rounds, the longest delay of a task."""
 _REST_S: Final = 1.0
 _LOOK_S: Final = 0.05
 _EARLY_S: Final = 0.001

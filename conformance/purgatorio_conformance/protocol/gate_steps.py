@@ -1,9 +1,9 @@
 """Pauses one call of a program at each of its scheduling points (steps), while the other callers make their calls.
 
-The subject counts the steps in its own code. On a JVM, each line is a step. In other executions, the driver pauses two
-calls: the first call in a callback, and then the second call at one of its steps. Then it resumes the first call before
-the second. There is one execution for every step of the second call, also for steps that it reaches only while the
-first call is paused. A call that moves the clock is also paused at some of its own steps.
+The subject counts the steps in its own code. On a JVM, each line is a step. In further executions, the driver pauses
+two calls: the first call in a callback, and then the second call at one of its steps. Then it resumes the first call
+before the second. There is one execution for every step of the second call, including steps that it reaches only while
+the first call is paused. A first call that advances the clock is also paused at some of its own steps.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from purgatorio_conformance.protocol.small_program import (
 )
 
 STEPS_S: Final = 1_800.0
-"""The time limit in seconds. Only an endless run exceeds it; a run that is cut short is UNKNOWN."""
+"""The time limit in seconds. Only an endless run reaches it, and is then cut short and UNKNOWN."""
 
 _TWICE_WITHIN: Final = 60
-"""If steps are counted, pairs of pauses are tried at this many first steps: of one call, or of two calls at once."""
+"""If the subject counts steps, pairs of pauses (of one call, or of two calls) use only this many first steps."""
 
 _AHEAD_MOST: Final = 6
-"""The first caller's call is paused at this many of its steps, while another caller's call comes to its own steps."""
+"""The first caller's call is paused at this many of its steps, for each step of another caller's call."""
 
 _TIMES_MOST: Final = 3
 """If a call comes to a line repeatedly, it is paused there at most this often."""
@@ -54,13 +54,13 @@ _UNSTOPPED: Final = 0.2
 """In this share of the random programs, no call is paused at a step."""
 
 _TWO_STEPS: Final = 0.3
-"""In this share of the other random programs, the call is paused at two steps, if it comes to both."""
+"""In this share of the other random programs, the call is paused at two steps, if it reaches both."""
 
 _STARTED_MOST: Final = 24
-"""In real time, a program starts the subject again at most this often: each start may have threads of new names."""
+"""In real time, a program starts the subject again at most this often: each start may make threads with new names."""
 
 _WATCHED_MOST: Final = 3
-"""If no line of a call is seen, the call is watched at most this often."""
+"""If no line of a call is reported, the driver watches the call at most this often."""
 
 
 def _told_apart(point: LineStep, times: int = _TIMES_MOST) -> bool:
@@ -76,8 +76,8 @@ def _plays_about(program: SmallProgram) -> int:
 
 
 def _new_places(programs: Sequence[SmallProgram], plans: Sequence[Iterable[Stop]]) -> Iterator[list[Stop]]:
-    """Of the enumerated programs, keep only new stops: a call is at a line during calls of kinds that no earlier
-    program has there."""
+    """Of the enumerated programs, keep only new stops: no earlier program pauses such a call at this line together with
+    calls of the same kinds."""
     seen: set[object] = set()
     for program, stops in zip(programs, plans, strict=True):
         new: list[Stop] = []
@@ -101,10 +101,10 @@ class Steps:
         self.tell = tell
         self._stops_made = 0
         self._known: dict[type[LaneCall], list[int]] = {}
-        """On a JVM, the lines to which calls came, by the kind of call."""
+        """On a JVM, the lines that calls reached, by the kind of call."""
 
     def again(self, programs: Sequence[SmallProgram], stop: Stop) -> None:
-        """Run one stop of these programs in a subject that is started again."""
+        """Start the subject again, and run each program with this stop."""
         gates = self._gates()
         self._plays.start(gates)
         for program in programs:
@@ -112,8 +112,8 @@ class Steps:
         self._plays.come_to_rest()
 
     def drive(self, programs: Sequence[SmallProgram], *, beside: bool) -> Iterator[Orders]:
-        """Pause each call of the programs at each of its steps: alone, or (`beside`) while another caller is paused at
-        a pause point."""
+        """Pause each call of the programs at each of its steps. If `beside`, another caller is paused at a pause point
+        meanwhile."""
         lines, stepped = self._plays.lines, self.stepped(programs)
         pairs = [(one, "") for one in stepped]
         if beside:
@@ -184,8 +184,8 @@ class Steps:
         pairs: Sequence[tuple[SmallProgram, str]],
         gates: tuple[str, ...],
     ) -> list[list[Stop]]:
-        """The stops while the first caller is paused at its pause point: the stops of the calls `alone`, and those that
-        were seen there."""
+        """The stops while the first caller is paused at a pause point: the stops of the calls `alone`, and the lines
+        that calls reach during this pause."""
         found: list[list[Stop]] = []
         for (program, place), seen in zip(pairs, self._at_lines(lines, pairs, gates), strict=True):
             moved = [
@@ -225,7 +225,7 @@ class Steps:
         return Orders(program, plays, skipped="" if plays else why)
 
     def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[Stop]:
-        """The stops in a subject that counts its steps: each step of each call, until the call is not paused."""
+        """The stops in a subject that counts its steps: each step of each call, until the call ends before the step."""
         calls = [(lane, place) for lane, place, _ in program.stepped()]
         if beside:
             calls = [(other, place) for lane, place in calls for other in program.beside(lane)]
@@ -255,8 +255,8 @@ class Steps:
         self, lines: Lines, programs: Sequence[tuple[SmallProgram, str]], gates: tuple[str, ...]
     ) -> Iterator[list[Stop]]:
         """The stops of each program on a JVM, alone or while the first caller is paused: the lines that its calls
-        reach. If a call moves time, the lines of other threads count, too; lines where a pause is useless do not. All
-        are watched first."""
+        reach. If a call advances time, the lines of other threads count too. Lines where a pause is useless do not
+        count. All programs are watched first."""
         watched: list[list[tuple[Stop, Mapping[int, str]]]] = []
         self._plays.start(gates)
         for program, beside in programs:
@@ -299,8 +299,8 @@ class Steps:
             yield self._led(lines, program, stops) if program.schedule is Stepped.BEHIND_FIRST else stops
 
     def _led(self, lines: Lines, program: SmallProgram, stops: Sequence[Stop]) -> list[Stop]:
-        """Pause the second caller's call at each of its lines, while the first caller's call is paused at some
-        lines."""
+        """Pause the second caller's call at each of its lines, while the first caller's call is paused at one of
+        some lines."""
         found: list[Stop] = []
         for leader in stops[:: max(1, len(stops) // _AHEAD_MOST)]:
             stop = Stop(1, 0, ahead=leader.steps, led=leader.points)
@@ -325,7 +325,7 @@ class Steps:
         return known
 
     def _unwatched(self, program: SmallProgram, beside: str) -> Iterator[Stop]:
-        """The calls of a program that can be paused, without a step yet."""
+        """A stop for each call of the program that can be paused, without a step yet."""
         for lane, place, call in program.stepped():
             if self._plays.clock is not None or not isinstance(call, Expiry):
                 for workers in (False, True) if isinstance(call, Expiry | Until) else (False,):
@@ -338,8 +338,8 @@ class Steps:
         return lines.watched
 
     def found_again(self, program: SmallProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:
-        """Find the same stop in a subject that was started again. The lines of the second call are used, because the
-        first call also runs code that runs only once."""
+        """Find the same stop after a new start of the subject. Of two watched executions, the second gives the
+        lines, because some code runs only in the first."""
         if stop.led:
             leader = Stop(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
             stop = replace(stop, ahead=self.found_again(program, leader, gates).steps)
@@ -395,7 +395,7 @@ class Steps:
         self._plays.under_way = None
 
     def _make_stopped(self, play: Play, stop: Stop) -> None:
-        """Make the caller's calls up to the paused call, or up to the end of the watched call."""
+        """Make the caller's calls until the call is paused, or until the watched call has ended."""
         watching = self._plays.lines if not stop.points else None
         conversation = self._plays.session.conversation
         for place in range(stop.place + 1):

@@ -3,7 +3,7 @@
 A thread is in one of three states. It has *returned* from its call, it is *paused* at a pause point (gate), or it is
 *quiet*: it runs, or waits for another thread. While a thread is quiet, the driver waits for messages before it makes
 the next call or resumes a thread. It waits several times as long as the slowest answer so far. No verdict depends on
-this time: if the driver takes a slow thread for a waiting thread, the calls come in a different order, which the
+this time: if the driver mistakes a slow thread for a waiting thread, the calls come in a different order, which the
 clauses judge too. If no thread is paused and a thread does not return, the subject hangs.
 """
 
@@ -62,10 +62,10 @@ _QUIET_MOST_S: Final = 0.1
 _GLANCE_S: Final = 0.001
 _CIRCLES_S: Final = 0.1
 _CIRCLES_MOST: Final = 50
-"""A subject that runs in circles this often may always do so."""
+"""If threads polled without a message this often, the driver no longer checks whether the threads wait."""
 _GIVES_UP_S: Final = 0.5
 _EXPIRY_GIVES_UP_S: Final = 1.2
-"""A call may try for a lock for half a second, or for a second on the only thread of all other expiries."""
+"""A call may try for half a second to get a lock. An expiry that blocks all other expiries may try for a second."""
 _WAITS_MOST: Final = 10
 _LATE_S: Final = 5.0
 _ANSWERED_EARLY_S: Final = 0.1
@@ -76,12 +76,12 @@ _SAID_MOST: Final = 20_000
 
 _JUDGED_FIRST: Final = 50
 _JUDGED_AGAIN: Final = 2
-"""The trace is judged after this many executions, and whenever their number has grown by this factor."""
+"""The trace is judged after `_JUDGED_FIRST` executions, and whenever their number has grown by `_JUDGED_AGAIN`."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextAction:
-    """A possible next action, and the thread that runs then: `within` an open call, or with a new call."""
+    """A possible next action, and the thread that it lets run. `within`: the thread continues an open call."""
 
     do: Callable[[], None]
     thread: str = ""
@@ -89,8 +89,8 @@ class NextAction:
 
 
 class Plays:
-    """The executions of one run, in sequence. `clock`: the driver's clock in virtual time; None in real time. `lines`:
-    the lines of the subject, if its steps are lines. `judge`: whether the events so far break a promise."""
+    """Runs the executions of one run, in sequence. `clock`: the driver's clock in virtual time; None in real time.
+    `lines`: the subject's lines, if its steps are lines. `judge` returns whether the events so far break a promise."""
 
     def __init__(
         self,
@@ -116,9 +116,9 @@ class Plays:
         self.played: list[PlayedOrder] = []
         """The executions so far. The first has the number 1."""
         self.rested = 0
-        """The number of executions when everything was last at rest."""
+        """The number of executions until the last moment at which nothing was pending."""
         self.under_way: PlayedOrder | None = None
-        """The execution that has not ended. None for a barrier release, which no second run repeats."""
+        """The execution that has not ended. None for a barrier release, because a second run cannot repeat it."""
         self.in_turn_now: PlayedOrder | None = None
         """The execution of `in_turn` that has not ended."""
         self.erred: PlayedOrder | None = None
@@ -155,7 +155,7 @@ class Plays:
         self.make_all([Advance(self.clock.now_ns + self.description.rounded(by_ns))])
 
     def begun(self, program: SmallProgram, beside: str = "") -> Play:
-        """The next execution. The first thread that comes to the pause point `beside` stays paused there."""
+        """Begin the next execution. The first thread that comes to the pause point `beside` stays paused there."""
         # A requested error of an earlier program does not excuse an error in this one.
         self.session.conversation.fails = False
         self._said = 0
@@ -186,8 +186,8 @@ class Plays:
 
     def in_turn(self, program: SmallProgram, leap_ns: int) -> None:
         """Run one caller's calls in a subject that is started again. Then let time pass until all operations have
-        ended. If an event is overdue after an advance, time jumps by more than `leap_ns` at once. A correct run never
-        jumps so far, so an event that comes later is late by the clause."""
+        ended. If an event is overdue after an advance, time jumps by more than `leap_ns` at once. No correct event is
+        late by more than `leap_ns`, so an event after this jump violates its clause."""
         assert self.clock is not None, "it is for virtual time"
         self.start(program.places)
         play = self.begun(program)
@@ -235,8 +235,8 @@ class Plays:
         return self.clock.now_ns
 
     def _to_first_deadline(self, play: Play) -> None:
-        """Advance to the first deadline that is left, unless it is far: a paused thread may have set the timer for a
-        later one."""
+        """Advance to the first deadline of a waiting operation, unless it is far: a thread that was paused may have set
+        the timer for a later deadline."""
         assert self.clock is not None, "it is for virtual time"
         left = [
             asked_t + one.delay_ns
@@ -332,9 +332,8 @@ class Plays:
         return self._hear(_GIVES_UP_S) is not None
 
     def _count_what_is_said(self) -> None:
-        """Count messages: an endless call may send them forever, and so is never silent. If possible, the run ends
-        while no thread is paused. Then the call does not wait for a paused thread. Raises SubjectFailed above the
-        limit."""
+        """Count messages, and raise SubjectFailed above a limit: an endless call may send messages forever. While a
+        thread is paused, the limit is twice as high, because the call may wait for this thread."""
         self._said += 1
         if self._said > _SAID_MOST * (1 if self.session.conversation.owed else 2):
             raise self.session.failed("hang", f"sent {_SAID_MOST:,} lines in one execution: it loops")
@@ -361,7 +360,8 @@ class Plays:
             self._slowest_s = max(time.monotonic() - asked_s, 0.95 * self._slowest_s)
 
     def acts(self, play: Play, wanted: str | None = None) -> Mapping[str, NextAction]:
-        """The possible next actions, once there are any. Waits for `wanted`, if set, while messages come."""
+        """Wait until an action is possible, and return the possible actions. If `wanted` is set, wait for this action
+        while messages come."""
         while True:
             acts = play.acts()
             if not self.session.conversation.loose():
@@ -374,11 +374,11 @@ class Plays:
             self.settle(play)
 
     def _gives_up(self) -> bool:
-        """Whether a message comes within the time for which a call may try for a lock. A call that waits for a paused
-        thread may give up then. This applies only in virtual time, where nothing else runs meanwhile. For each set of
-        calls and pauses, the driver waits until no message comes, or `_WAITS_MOST` times: on a busy machine, a slow
-        thread may send the message. The driver does not wait if a thread of the subject's own is paused: all calls wait
-        for it."""
+        """Whether a message comes within the time for which a call may try to get a lock. A call that waits for a
+        paused thread may give up then. This applies only in virtual time, where nothing else runs meanwhile. For each
+        set of calls and pauses, the driver waits until no message comes, or `_WAITS_MOST` times: on a busy machine, the
+        message may be from a slow thread. The driver does not wait if a thread of the subject's own is paused: all
+        calls wait for it."""
         standing = self.session.conversation.standing()
         situation = (*self.session.conversation.unanswered(), *(hold.f for hold in standing))
         of_lanes = standing and all(hold.thread.startswith("caller-") for hold in standing)
@@ -463,7 +463,7 @@ class Plays:
             self._latest_s = max(time.monotonic() - due_s, 0.9 * self._latest_s)
 
     def come_to_rest(self) -> None:
-        """Go past the last time-out, so that no pending time-out hides a lost event."""
+        """Let the last time-out pass: a pending time-out would hide a lost event."""
         self.much_is_said()
         if self.clock is not None:
             for _ in range(3):
@@ -483,7 +483,7 @@ class Plays:
         self.rested = len(self.played)
 
     def _wait_until_over(self, least_s: float) -> None:
-        """In real time, wait until nothing is pending and until `least_s`, but not for a lost event."""
+        """In real time, wait at least `least_s`, and until nothing is pending. Do not wait for a lost event."""
         until_s = time.monotonic() + (self.delays.far_ns + self.late_ns) / 1e9 + _EXPIRY_LATE_S
         while time.monotonic() < until_s and (
             self.session.conversation.settled.pending or time.monotonic() < least_s
@@ -494,7 +494,7 @@ class Plays:
             self.let_go()
 
     def much_is_said(self) -> None:
-        """Allow more messages than during an execution, until the next execution begins."""
+        """Allow more messages than in an execution, until the next execution begins."""
         self._said = -_SAID_MOST * 10
 
 
@@ -541,7 +541,7 @@ class Play:
         }
 
     def stops(self, hold: Hold) -> bool:
-        """Whether the thread stays paused: at the program's places, and before an expiry that must come later."""
+        """Whether the thread stays paused here: at a place of the program, or before an expiry that must come later."""
         if self.over:
             return False
         if hold.f == STEP:
@@ -562,8 +562,8 @@ class Play:
         return hold.f == "timer_fire" and hold.id in self.held_back
 
     def acts(self) -> Mapping[str, NextAction]:
-        """The possible next actions, by names that are the same in each execution of the program. Empty when the
-        execution has ended, or when all remaining calls wait forever."""
+        """The possible next actions, by names that are the same in each execution of the program. Empty if the
+        execution has ended, or if all remaining calls wait forever."""
         conversation = self.plays.session.conversation
         standing = [hold for hold in conversation.standing() if not self.early(hold)]
         calls = {f"lane {lane}": self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)}
@@ -580,14 +580,14 @@ class Play:
         return goes | calls
 
     def _go_all(self, standing: Sequence[Hold]) -> NextAction:
-        """Resume all threads together; only the first if its callback may end with an error."""
+        """Resume all threads together; only the first thread if the program has a callback that fails."""
         return self._go(standing[0]) if self.program.fault else NextAction(lambda: self.plays.go(standing))
 
     def _go(self, hold: Hold) -> NextAction:
         return NextAction(lambda: self.plays.go([hold], fail=self._fails(hold)), hold.thread, within=True)
 
     def _where(self, hold: Hold) -> tuple[str, str]:
-        """The place, and the id as the program writes it."""
+        """The pause point of the thread, and the id without the prefix of this execution."""
         return hold.f, (hold.id or "").removeprefix(f"p{self.number}-")
 
     def _fails(self, hold: Hold) -> bool:
@@ -615,7 +615,7 @@ class Play:
         return conversation.free(lane)
 
     def _place(self, call: Inside) -> Hold | None:
-        """The place for the call: the innermost pause point of a thread that is inside a callback of the operation."""
+        """The innermost pause of a thread in the operation's callback, if the call can be made there."""
         standing = self.plays.session.conversation.standing()
         there = (one for one in reversed(standing) if one.id == call.id and call.at in ("", one.f))
         return next((one for one in there if call.nth in (None, self.came.get(one.number))), None)
@@ -628,7 +628,7 @@ class Play:
         )
 
     def make(self, lane: int, steps: tuple[int, ...] = ()) -> None:
-        """Make the caller's next call, which pauses at these of its steps."""
+        """Make the caller's next call, with a pause at each of these steps of the call."""
         place = len(self.program.lanes[lane]) - len(self.lanes[lane])
         steps = steps or self.steps.get((lane, place), ())
         call = self.lanes[lane].pop(0)

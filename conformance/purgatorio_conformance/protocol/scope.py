@@ -1,8 +1,8 @@
 """The *scope*: all programs of one or two callers up to a size, the smallest first.
 
 A program begins with up to two tasks (or operations), and one more task that no call uses. Then one or two callers make
-up to three calls in total. A move of the clock counts as a call. One of the calls may be made inside a callback, or a
-callback may raise an exception. If a task cancels itself and then adds another task, this counts as one call. At the
+up to three calls in total. An advance of the clock counts as a call. One of the calls may be made inside a callback, or
+a callback may raise an exception. If a task cancels itself and then adds another task, this counts as one call. At the
 end of the program, each waiting operation gets its event or its time-out.
 
 The size of a program is the number of its calls after the beginning, including calls inside callbacks. If two programs
@@ -69,16 +69,16 @@ SIZE_MOST: Final = 3
 """The most calls of a program after its start."""
 
 _SWITCHES_MOST: Final = 2
-"""How often, in a program of two callers, an order switches away from a thread that could continue."""
+"""In a program of two callers, an order leaves a thread that could continue at most this often."""
 
 DRAWN: Final = "drawn-"
 """The prefix of the names of random programs."""
 
 PLACES: Final = (TRY, FORCE, DONE, EXPIRED, ARM, DISARM)
-"""The pause points of threads. Before an expiry, threads pause in any program."""
+"""The pause points of programs. In every program, threads pause before an expiry too."""
 
 _TURN_MOST: Final = 64
-"""A wheel with more buckets does not make another revolution in this number of programs."""
+"""If a revolution takes longer than this many programs, the far deadlines do not include a revolution."""
 
 _TICKS_MOST: Final = 4_096
 """The longest delay of a task that a task adds, in ticks."""
@@ -86,19 +86,19 @@ _TICKS_MOST: Final = 4_096
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One named step of a caller: a call, or the two calls of an event; or a callback that `fails`. `needs`: the tasks
+    """One named step of a caller: a call, the two calls of an event, or a callback that `fails`. `needs`: the tasks
     or operations that must exist."""
 
     name: str
     calls: tuple[LaneCall, ...] = ()
-    """If a callback makes the step, time advances by its moves only after the other calls of the program."""
+    """If the step is inside a callback, its advances of the clock come after the other calls of the program."""
     needs: frozenset[str] = frozenset()
     adds: str = ""
     rank: int = 0
-    """For a step of time: how far it goes. Time never goes back."""
+    """For an advance of the clock: a higher rank is a later moment. Time never goes back."""
     fails: bool = False
     nth: int | None = None
-    """The callback fails only at this visit, from 0."""
+    """The number of the call of the callback that fails, counted from 0; None: each call."""
 
     @property
     def kind(self) -> str:
@@ -112,8 +112,8 @@ _NAMES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """A start state: its calls, and the ids that exist after them. `inside`: the callbacks from which calls may
-    come."""
+    """A start state: its calls, and the ids that exist after them. `inside`: the callbacks in which calls may be
+    made."""
 
     name: str
     calls: tuple[Call | Until, ...]
@@ -131,7 +131,7 @@ class _Start:
         return frozenset(ids), frozenset(keys)
 
     def has_work_for(self, step: _Step) -> bool:
-        """Whether a check finds a ready operation, a `cancel_for_key` any operation, and a registration waits."""
+        """Whether a check finds a ready operation, a `cancel_for_key` finds any operation, or a registration waits."""
         waits: dict[str, tuple[str, ...]] = {}
         ready: set[str] = set()
         for call in (*self.calls, *step.calls[:-1]):
@@ -155,13 +155,13 @@ _OF_ONE: Final = Add | Cancel | Reset | Register | Ready | Force | Expiry | Unti
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """A step from inside a callback, at this place of this task or operation."""
+    """A step that is made inside this callback (`place`) of this task or operation."""
 
     place: str
     whose: str
     step: _Step
     nth: int | None = 0
-    """The visit of a thread at which the step is made; None: at every visit at which a thread is paused."""
+    """The number (from 0) of the call of the callback in which the step is made; None: any call that is paused."""
 
     @property
     def fault(self) -> Fault:
@@ -200,15 +200,15 @@ class _Recipe:
         return all(self._relations())
 
     def work(self) -> tuple[int, int]:
-        """How many of its calls find or leave something; then how few keys and operations take part. (With more of
-        them, no list becomes empty, and a later event of another key may complete what was lost.)"""
+        """A rank: first how many calls find or leave something; then how few keys and operations the program has. (With
+        more of them, no list becomes empty, and a later event of another key may complete a lost operation.)"""
         calls = [*self.start.calls, *(call for step in self.steps() for call in step.calls)]
         size = sum(len(call.keys) for call in calls if isinstance(call, Register))
         return sum(map(self.start.has_work_for, self.steps())), -size
 
     def _deadlines(self) -> tuple[int, ...]:
-        """If the calls only add tasks and let them run: how the new deadlines compare with the first one of the start
-        state, and with each other."""
+        """If the calls only add tasks and let time pass: how the new deadlines compare with each other, and with the
+        first deadline of the start state."""
         calls = [call for step in self.steps() for call in step.calls]
         new = sorted(call.delay_ns for call in calls if isinstance(call, Add))
         if not all(isinstance(call, Add | Expiry) for call in calls):
@@ -223,11 +223,11 @@ class _Recipe:
         return (lanes, self._relations(), self._deadlines(), where)
 
     def meets(self) -> tuple[object, ...]:
-        """The calls that meet, whether they affect the same task, operation or key, and the order of the deadlines."""
+        """The kinds of the calls, whether they affect one task, operation or key, and the order of the deadlines."""
         return self._met(lambda step: step.kind.split()[0])
 
     def meets_closely(self) -> tuple[object, ...]:
-        """As `meets`, and the deadlines of added tasks or operations."""
+        """`meets`, and in addition the deadlines of added tasks or operations."""
         return self._met(lambda step: step.kind)
 
     def meets_there(self) -> tuple[object, ...]:
@@ -270,7 +270,7 @@ def crossed(
 
 @lru_cache(maxsize=2 * SIZE_MOST)
 def _crossed(part: Part, delays: Delays, description: Description, size: int) -> tuple[_Recipe, ...]:
-    """Cached, because the largest set takes a second, and each way to execute the programs needs it."""
+    """Cached, because the largest set takes a second, and several modes of execution need it."""
     return tuple(_words(part, delays, description).crossed(size))
 
 
@@ -290,8 +290,8 @@ def crossing_named(name: str, part: Part, delays: Delays, description: Descripti
 
 
 def _new_first(recipes: Sequence[_Recipe]) -> Iterator[_Recipe]:
-    """First the recipes whose calls meet in a new way; among these, first those whose calls affect the same thing. Of
-    several recipes that meet in the same way, the one with the most work comes first."""
+    """The recipes in order: first those with a new value of `meets`; among these, first those whose calls affect the
+    same thing. Of recipes with equal `meets`, the one with the most `work` comes first."""
     left = [*recipes]
     random.Random(len(left)).shuffle(left)
     for new in (_Recipe.meets, _Recipe.meets_closely, _Recipe.meets_there):
@@ -350,22 +350,22 @@ class _Words:
         raise NotImplementedError
 
     def at_last(self, there: Sequence[str], soon: Sequence[str]) -> tuple[LaneCall, ...]:
-        """The last calls: the operations due `soon` expire, then all others that wait get their event or time-out."""
+        """The last calls: the operations due `soon` expire. Then all others that wait get their event or time-out."""
         raise NotImplementedError
 
     def comes_to(self, place: str, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
-        """Whether any thread reaches that place."""
+        """Whether any thread reaches this place of `whose`."""
         raise NotImplementedError
 
     def leads_to(self, inside: _Inside, start: _Start, step: _Step) -> bool:
-        """Whether this step alone brings a thread to that place."""
+        """Whether this step alone brings a thread to the place of `inside`."""
         raise NotImplementedError
 
     def crossing(self, recipe: _Recipe) -> SmallProgram:
         raise NotImplementedError
 
     def times(self, whose: str) -> Iterator[_Step]:
-        """Time advances: to just before a deadline, to it, beyond it, or over a whole revolution."""
+        """Advances of the clock: to just before a deadline, to the deadline, beyond it, or by a whole revolution."""
         yield _Step("time until just before", (Until(whose, self.delays.before_ns),), rank=1)
         yield _Step("time until due", (Until(whose, 0),), rank=2)
         yield _Step("time beyond", (Until(whose, -self.late_ns),), rank=3)
@@ -384,7 +384,7 @@ class _Words:
                     yield _Inside(place, whose, step)
 
     def far_ones(self, start: _Start) -> Iterator[_Recipe]:
-        """Recipes that need too much time to be combined with another step."""
+        """Recipes with so long delays that they are not combined with other steps."""
         yield from ()
 
     def _fails(self, place: str) -> Iterator[_Step]:
@@ -400,7 +400,7 @@ class _Words:
     # One caller.
 
     def alone(self, size: int) -> Iterator[_Recipe]:
-        """Recipes of one caller: `size` calls, or one fewer and one from inside a callback."""
+        """Recipes of one caller: `size` calls, of which one may be made inside a callback."""
         for start in (*self.starts, *self.later):
             for steps in self._sequences(start, size):
                 yield _Recipe(start, (steps,))
@@ -437,7 +437,7 @@ class _Words:
         return replace(program, lanes=((*first, *last), *of_callback), pauses=pauses, schedule=InTurn())
 
     def _made(self, recipe: _Recipe, looks_for: str) -> tuple[SmallProgram, list[str]]:
-        """The program without its pause points and its last calls; and the tasks or operations that exist then."""
+        """The program without pause points and last calls; and the tasks or operations that exist at its end."""
         inside = recipe.inside
         lanes = [tuple(call for step in lane for call in step.calls) for lane in recipe.lanes]
         fault: Fault | None = None
@@ -484,7 +484,7 @@ class _Words:
         return [_Step(f"expiry of {one}", (Expiry(one),)) for one in itertools.islice(due, 1)]
 
     def _fit(self, start: _Start, *steps: _Step) -> bool:
-        """Whether all needs are met, nothing is added twice, and at most one step is an expiry."""
+        """Whether all tasks that the steps need exist, no task is added twice, and at most one step is an expiry."""
         adds = [step.adds for step in steps if step.adds]
         expire = [step for step in steps if step.calls and isinstance(step.calls[0], Expiry)]
         there = {*start.there, *adds}
@@ -593,7 +593,7 @@ class _OfTimer(_Words):
         return starts
 
     def _alone(self, start: _Start) -> bool:
-        """Whether the new tasks come before all others, so that only their own order matters."""
+        """Whether the new tasks are due before all others, so that only the order of the new tasks matters."""
         return start == self.of_two[0] and self._apart_ns["last"] <= self._most_ns
 
     def _adds(self, task: str, start: _Start) -> Iterator[_Step]:
@@ -601,7 +601,7 @@ class _OfTimer(_Words):
             yield _Step(f"add {task} {name}", (Add(task, delay_ns),), adds=task)
 
     def _other_adds(self, start: _Start) -> Iterator[_Step]:
-        """Add a task that is due in a tick, or a revolution after the tasks that are due soon, in their bucket."""
+        """Add a task that is due in a tick, or a task in the bucket of the tasks due soon, but a revolution later."""
         if self._alone(start):
             return
         yield _Step("add w in a tick", (Add("w", max(self._tick_ns, self.delays.least_ns)),), adds="w")
@@ -655,10 +655,10 @@ class _OfTimer(_Words):
         return (*self._cancels(), *live, *self._again_steps(start), *self._adds("x", start), *sizes)
 
     def far_ones(self, start: _Start) -> Iterator[_Recipe]:
-        """A task adds another task, with a delay of or near whole revolutions of a level, at the tick of the task
-        itself. If the bucket that is being emptied counts as the first of the next revolution, the new task falls into
-        it. Or time has advanced by most of a revolution: if the bucket is chosen by the clock, it is still to be
-        emptied."""
+        """A task that runs adds another task, with a delay of (or near) whole revolutions of a level. A wheel may put
+        the new task into the bucket that it is emptying, as if this bucket belonged to the next revolution. In one
+        recipe, time has advanced by most of a revolution: a wheel that chooses the bucket by the clock may choose one
+        that it still has to empty."""
         if FIRE not in self.gates or start.inside != ((FIRE, "t"),):
             return
         turn_ns, tick_ns = self.turn_ns, self._tick_ns
@@ -746,7 +746,7 @@ class _OfPurgatory(_Words):
         self.later = [_Start("op a soon, nearly over", nearly, ("op",), expires)]
 
     def _some(self, start: _Start, new: str) -> Iterator[_Step]:
-        """The steps that are possible anywhere. `new`: the id of an operation that they register."""
+        """The steps that are possible in every place. `new`: the id for a registration."""
         yield _Step("check a", (Check("a"),))
         yield _Step("check b", (Check("b"),))
         if "cancel-key" in self.knows:
@@ -840,7 +840,7 @@ _CLASSES: Final = (
     ({"register"}, LISTS),
     (set[str](), GIVE_UP),
 )
-"""The class of bugs that a program targets if calls of these kinds meet; the first match counts."""
+"""The class of bugs that a program targets if it has calls of these kinds; the first match counts."""
 
 _STOPS: Final[Mapping[str, tuple[str, ...]]] = {
     "expiry": (FIRE, DONE, EXPIRED),
@@ -864,7 +864,7 @@ SCOPE_S: Final = 300.0
 
 
 def longest_of_scope_ns(delays: Delays, description: Description) -> int:
-    """The longest single advance in the scope while nothing is overdue."""
+    """The longest single advance of a program in the scope, if nothing is overdue."""
     beyond_ns = turn_of(description) + max(2 * delays.soon_ns, delays.turn_ns)
     return max(delays.far_ns, beyond_ns) + late_for(description)
 

@@ -119,7 +119,7 @@ def compiled_classes(java: JavaHome, jars: Jars, more: Sequence[Path] = ()) -> P
 
 
 def digest_of(first: str, sources: Iterable[Path]) -> str:
-    """A name for a folder that is made from these sources and the text `first`."""
+    """A folder name: a hash of the text `first`, and of the names and contents of these sources."""
     digest = hashlib.sha256(first.encode())
     for source in sources:
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")

@@ -1,8 +1,8 @@
 """Tests a program in any language with the suite, in virtual time, by the protocol `purgatorio-subject/1`.
 
-The program's description determines its promises, and what it lacks. One child process executes all test programs, each
-from its own `start`. If the child misbehaves, the current run ends with a message, and the child is started again for
-the next run.
+The description of the program determines its promises, and what it lacks. One child process (the program) executes
+all runs of the suite. Each run begins with a message `start`. If the child misbehaves, the current run ends with a
+message, and the child is started again for the next run.
 """
 
 from __future__ import annotations

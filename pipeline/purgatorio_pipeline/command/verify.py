@@ -94,8 +94,8 @@ def command(
       purgatorio verify --command 'node my.js'
 
     SUBJECTS are timers and purgatories that this package can drive (see --list). Default: reference, netty and
-    asyncio. With --command, the default is that program alone. Runs of SUBJECTS in real time have random calls only: no
-    crowds, levels of a wheel and idle gaps.
+    asyncio. With --command, the default is that program alone. In real time, SUBJECTS get random calls only. Not tested
+    then: many tasks in one bucket, every level of a wheel, and idle times.
     """
     if listing:
         for name in SUBJECTS:

@@ -181,8 +181,8 @@ def _print_group(console: Console, group: CauseGroup) -> None:
     else:
         wording = wording_of(group.clause, group.profile)
         print_line(console, f"{group.clause}  {wording.title}", "bold")
-        print_line(console, f"    {wording.promise}", "dim")
-        print_line(console, f"    {visible(group.cause)}: first {visible(group.violation.subject)}", "dim")
+        for text in (wording.promise, f"{visible(group.cause)}: first {visible(group.violation.subject)}"):
+            _print_folded(console, f"    {text}", "dim", indent="    ")
         shown = allowed_and_seen(group.violation, width)
     for line in shown:
         print_line(console, line.text, _ROLE_STYLE[line.role])
@@ -246,9 +246,9 @@ def _print_sum(console: Console, result: CheckResult, groups: list[CauseGroup], 
         _print_folded(console, line, "dim")
 
 
-def _print_folded(console: Console, text: str, style: str) -> None:
+def _print_folded(console: Console, text: str, style: str, indent: str = "  ") -> None:
     for line in textwrap.wrap(
-        text, console.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        text, console.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     ):
         print_line(console, line, style)
 

@@ -137,8 +137,8 @@ _BESIDE: Final = dict.fromkeys((*_ROWS[:-1], *_LEAST_ROWS), "last") | dict.fromk
 
 
 class Operations(Pages):
-    """The columns by operation number. Number 0 is no operation, and its values have no meaning. A list has the keys of
-    an operation's first registration, including duplicates."""
+    """The columns by operation number. Number 0 is no operation, and its values have no meaning. The list of
+    each operation has the keys of its first registration, including duplicates."""
 
     def __init__(self) -> None:
         empty: dict[str, np.generic] = {name: np.int32(0) for name in (*_COUNTS, *_THREADS)}
@@ -163,7 +163,7 @@ class Operations(Pages):
             self._columns[name] = column
 
     def column(self, name: str) -> Ints:
-        """A column by slot, with 32 bits if this is enough."""
+        """The column `name`, indexed by slot (see `Pages`), with 32 bits if this is enough."""
         return cast("Ints", self._columns[name])
 
     def numbers(self, name: str, of: slice | Ints) -> Numbers:

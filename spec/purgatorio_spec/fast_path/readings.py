@@ -1,5 +1,5 @@
-"""The readings of the gauges as columns: the open calls at each reading, the bounds of its values, and whether the
-reading may break a clause."""
+"""The readings of the gauges (such as `watched` and `delayed`) as columns. For each reading: the open calls, the least
+and the greatest correct values, and whether the reading may break a clause."""
 
 from __future__ import annotations
 

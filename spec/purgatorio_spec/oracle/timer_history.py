@@ -1,9 +1,9 @@
 """Judges the recorded events of one task in a timer that several threads use.
 
-The model is `timer_set`. In addition, a call takes effect at some moment between its start and its end, and so does
-each task that a drain passes to the executor. `judge_task` computes all possible states of the task after each event.
-If no state is possible, a promise is broken, and the last event determines which one. Each task is judged alone,
-because only two promises are about several tasks: the order within a drain (T6), and `size()` (see `possible_sizes`).
+The model is `timer_set`. In addition, a call takes effect at some moment between its start and its end. A drain passes
+each task to the executor at some moment between the drain's start and its end. `judge_task` computes all possible
+states of the task after each event. If no state is possible, the last event determines which promise is broken. Each
+task is judged alone: only the order within a drain (T6) and `size()` (`possible_sizes`) are about several tasks.
 
 With d the deadline (the clock's reading in `add`, plus the delay) and T the tick, the task is due from floor(d / T) * T
 on. There are three rules in addition to the rules of `timer_set`:

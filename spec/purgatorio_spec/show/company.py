@@ -6,8 +6,8 @@
 
 Such a call is shown if it was open during an event that shows the violation, or if it ended with an error during the
 life of the operation. At most the last `CALLS_SHOWN` calls are shown. In the profile `hand-over` (pools, semaphores), a
-unit may be lost or handed over twice. So the counterexample also has the last calls of the key, and the ends of its
-other operations.
+violation is a unit (such as a permit) that is lost or handed over twice. So the counterexample also has the last calls
+of the key, and the ends of its other operations.
 """
 
 from __future__ import annotations

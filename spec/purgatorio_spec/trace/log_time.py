@@ -1,5 +1,5 @@
 """Reads the times and time-outs of a log as nanoseconds. A time may be ISO 8601 with or without a zone, a number with a
-unit, or in the mapping's own format."""
+unit, or a text in the `time_format` of the user's mapping."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Finds data races of cells (plain variables): two uses of a cell, one of them a write, that no lock or atomic orders.
+"""Finds data races of cells (plain variables): two uses of a cell, one a write, without an order by locks or atomics.
 
 `RacingSync` is the explorer's `Sync` with vector clocks in its locks and atomics. The release of a lock happens before
 the next acquire. The write of an atomic happens before later reads. A use of a cell is a race if the last write by

@@ -3,8 +3,8 @@
 
 session      begins with a ShareFetch of epoch 0, and has all partitions that its fetches named. It ends with the
              epoch -1, or with the connection that began it
-acquisition  begins between the send of a ShareFetch and its response. It ends when the record is acknowledged, the
-             session ends, or the acquisition lock times out: between the send of such a request and its response
+acquisition  begins between the send of a ShareFetch and its response. It ends when the acquisition lock times out,
+             or between the send and the response of a request that acknowledges the record or ends the session
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class ShareGroup:
         return min(lost, default=END_OF_TIME)
 
     def settled_t(self, part: Part) -> int:
-        """The time of the first acquisition in the partition. Earlier records may never be delivered."""
+        """The time of the first acquisition in the partition. No clause requires the delivery of older records."""
         return min((held.answer_t for held in self.acquired[part]), default=END_OF_TIME)
 
     def _find_ends(self, held: Acquired, offset: int) -> Iterator[AcquisitionEnd]:
