@@ -63,8 +63,8 @@ class Made:
     topics: set[str] = field(default_factory=set)
     groups: dict[str, set[str]] = field(default_factory=dict)
     """The members of each group. They leave before the group is deleted."""
-    quotas: set[tuple[str | None, tuple[str, ...]]] = field(default_factory=set)
-    """The clients that have quotas, each with the kinds. None: all clients without one of their own."""
+    quotas: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
+    """The clients that have quotas, each with the kinds."""
     beating: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     """The members that send heartbeats of another API, by this API and their group."""
 

@@ -34,8 +34,6 @@ SETTINGS_REFUSED: Final = frozenset({40, 44})
 """The broker refuses the settings of a topic (INVALID_CONFIG), or a policy forbids them."""
 EXISTS: Final = 36
 BYTE_QUOTAS: Final = ("producer_byte_rate", "consumer_byte_rate")
-OF_ALL: Final = 1
-"""The match of a default quota."""
 PARTITION_QUOTAS: Final = ("controller_mutation_rate",)
 """Of KIP-599."""
 ONE: Final = {"num_partitions": 1, "replication_factor": 1}
@@ -176,22 +174,8 @@ class DataAsker(Asker):
         values = {"replica_id": -1, "isolation_level": int(committed), "topics": by_topic(wanted, "name")}
         return self.send(conn, "list_offsets", values)
 
-    async def default_quota(self, per_s: float) -> None:
-        """Sets a quota for all clients without one of their own, if the broker has none for them."""
-        every = {
-            "components": [{"entity_type": "client-id", "match_type": OF_ALL, "match": None}],
-            "strict": True,
-        }
-        if self.offers("describe_client_quotas"):
-            told = (await self.ask(await self.admin(), "describe_client_quotas", every)).body
-            if told is not None and not codes(told) and not any(items(told, "entries")):
-                await self.quota(None, per_s)
-
-    async def quota(
-        self, client: str | None, per_s: float | None, kinds: tuple[str, ...] = BYTE_QUOTAS
-    ) -> int:
-        """Sets quotas of a client, or removes the quotas (None). Client None: all clients without a quota of their own.
-        Returns the error."""
+    async def quota(self, client: str, per_s: float | None, kinds: tuple[str, ...] = BYTE_QUOTAS) -> int:
+        """Sets quotas of a client, or removes the quotas (None). Returns the error."""
         self.broker.made.quotas.add((client, kinds))
         told = (
             await self.ask(await self.admin(), "alter_client_quotas", quota_of(client, per_s, kinds))

@@ -17,7 +17,7 @@ from purgatorio_wire.history.history import integer, integers, items
 from purgatorio_wire.history.log import FETCHED, GONE, parts
 from purgatorio_wire.scene.asker import SOFTWARE, codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import SceneLost, SceneSkipped, Second
-from purgatorio_wire.scene.data_asker import ONE, PARTITION_QUOTAS, TOPIC_TIMES, UNMADE
+from purgatorio_wire.scene.data_asker import BYTE_QUOTAS, ONE, PARTITION_QUOTAS, TOPIC_TIMES, UNMADE
 from purgatorio_wire.scene.fetch import new_producer
 from purgatorio_wire.scene.member import AT_ONCE_SECONDS
 from purgatorio_wire.scene.play import Play
@@ -40,7 +40,6 @@ SETTINGS: Final = (
     ("cleanup.policy", "compact"),
 )
 QUOTA_BYTES: Final = 2000
-QUOTA_OF_ALL: Final = 1 << 40
 QUOTA_PARTITIONS: Final = 6
 QUOTA_HEARD_MS: Final = 1000
 """A broker receives a quota from the controller."""
@@ -415,7 +414,7 @@ async def slow_reader(play: Play) -> None:
 async def throttled(play: Play) -> None:
     """The quota of a client becomes smaller while the client appends and fetches. The client appends, fetches, and
     creates partitions (with validate_only) beyond its quota, and sends further requests at once. Another client sends
-    requests at the same time. If the broker has no default quota, it gets a very large one meanwhile."""
+    requests at the same time."""
     play.need("alter_client_quotas")
     topic, client = await play.topic(), play.unique("q")
     size = QUOTA_BYTES * 3 // 2
@@ -428,7 +427,6 @@ async def throttled(play: Play) -> None:
         if quota > QUOTA_BYTES:
             await play.ask_all(play.produce(conn, topic, size=size))
             await play.ask_all(play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1))
-    await play.default_quota(QUOTA_OF_ALL)
     asks: list[Callable[[Connection], Sent]] = [
         lambda conn: play.produce(conn, topic, size=size),
         lambda conn: play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1),
@@ -439,8 +437,8 @@ async def throttled(play: Play) -> None:
         dry = {"topics": made, "timeout_ms": 5000, "validate_only": True}
         asks.append(lambda conn: play.send(conn, "create_topics", dry))
     await asyncio.gather(*(_above_quota(play, client, other, ask) for ask in asks))
-    for limited, kinds in [*play.broker.made.quotas]:
-        await play.quota(limited, None, kinds)
+    for kinds in (BYTE_QUOTAS, PARTITION_QUOTAS):
+        await play.quota(client, None, kinds)
 
 
 async def _above_quota(play: Play, client: str, other: Connection, ask: Callable[[Connection], Sent]) -> None:
