@@ -143,7 +143,15 @@ def test_what_cannot_be_followed_is_unknown_and_named(name: str, package: str, n
 
 
 def test_an_early_time_out_is_tried_where_it_is_asked_for() -> None:
+    """A PASS without it says so, if anything waited with a time-out."""
     assert _explored("planted:GivesUpInTime", early=1).verdict is Verdict.VIOLATED
+    for adapter, early, said in (
+        ("planted:GivesUpInTime", 0, "all classes of interleavings, no time-out ended early (--early 0)"),
+        ("planted:KeptUpdate", 0, "all classes of interleavings"),
+        ("planted:KeptUpdate", 1, "all classes of interleavings, up to 1 early time-out a thread"),
+    ):
+        explored = _explored(adapter, early=early)
+        assert (explored.verdict, lines_of(explored)[1]) == (Verdict.PASS, said)
 
 
 def test_a_data_race_is_named_and_counts_where_that_is_asked_for() -> None:
@@ -336,9 +344,17 @@ def test_first_steps_that_only_prepare_are_one_line() -> None:
     text, whole = (table(explored, verbose=verbose) for verbose in (False, True))
     assert "-- steps 1 to 5: first alone; --verbose shows them --" in text
     assert "alone" not in whole
-    assert text.splitlines()[-16:] == whole.splitlines()[-16:]
     assert [one.count("write PreparesAlone.fields") for one in (text, whole)] == [3, 8]
     assert "alone" not in table(_explored("planted:LostUpdate"))
+
+
+def test_what_check_reads_is_shown() -> None:
+    """`--verbose` also shows what only one thread uses."""
+    explored = _explored("planted:CountsAlone")
+    text, whole = (table(explored, verbose=verbose) for verbose in (False, True))
+    assert [one.count("self.runs += 1") for one in (text, whole)] == [1, 1]
+    assert [one.count("self.tries += 1") for one in (text, whole)] == [0, 1]
+    assert [one.count("Only shared data") for one in (text, whole)] == [1, 0]
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 @click.option(
     "--replay", "token", metavar="TOKEN", help="Repeat one execution. A counterexample prints the TOKEN."
 )
-@flag("--verbose", "For --package: show each step inside calls of `threading` and `queue`.")
+@flag("--verbose", "For --package: show every step, also inside calls of `threading` and `queue`.")
 @as_json
 def command(
     scenarios: tuple[str, ...],

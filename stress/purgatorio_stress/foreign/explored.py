@@ -6,7 +6,7 @@ import inspect
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -204,6 +204,7 @@ class _Program:
         if run.stop.kind == "steps":
             world.too_long = world.too_long or run.stop.text
         if run.stop.kind == "end":
+            world.looked.clear()
             for look in _LOOKS:
                 if not hasattr(self._adapter, look):
                     continue
@@ -222,7 +223,8 @@ class _Program:
 
 @dataclass(frozen=True, slots=True)
 class AdapterResult:
-    """The result of one adapter. `rows`: the steps of the counterexample. `names`: its thread names, by number."""
+    """The result of one adapter. `rows`: the steps of the counterexample. `names`: its thread names, by number.
+    `looked`: the locations that its `check` and `outcome` read."""
 
     name: str
     exploration: Exploration
@@ -234,6 +236,7 @@ class AdapterResult:
     token: Token | None = None
     rows: tuple[ReplayRow, ...] = ()
     names: tuple[str, ...] = ()
+    looked: frozenset[int] = frozenset()
 
     @property
     def verdict(self) -> Verdict:
@@ -314,8 +317,10 @@ def _explored(
     if strategy == "dpor":
         done.bound = "all classes of interleavings"
     if early:
-        done.bound += f", up to {early} early time-outs a thread"
+        done.bound += f", up to {counted(early, 'early time-out')} a thread"
     world = program.world
+    if world.timed and not early:
+        done.bound += ", no time-out ended early (--early 0)"
     if world.diverged:
         done.complete, done.limit = False, _NOT_DETERMINISTIC
         done.found.clear()
@@ -347,7 +352,8 @@ def _explored(
         done.found.clear()
         return explored
     small = replace(small, preemptions=run.preemptions)
-    return replace(explored, counterexample=small, token=token, rows=rows, names=run.tasks)
+    looked = frozenset(world.looked)
+    return replace(explored, counterexample=small, token=token, rows=rows, names=run.tasks, looked=looked)
 
 
 def _spinning(places: set[str]) -> str:
@@ -396,7 +402,7 @@ def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[AdapterRe
     done = Exploration("replay", "one run")
     explored = AdapterResult(
         program.name, done, tuple(sorted(program.world.races)), tuple(sorted(program.world.uncontrolled)), {},
-        "", found, token, rows, run.tasks,
+        "", found, token, rows, run.tasks, frozenset(world.looked),
     )  # fmt: skip
     return explored, run.broken
 
@@ -418,7 +424,7 @@ def _replayed(program: _Program, schedule: Sequence[int]) -> tuple[tuple[ReplayR
 def lines_of(explored: AdapterResult) -> list[str]:
     """The lines that the command prints before the table."""
     done = explored.exploration
-    counts = f"{done.schedules:,} schedules"
+    counts = counted(done.schedules, "schedule")
     if done.redundant:
         counts += f", {done.redundant:,} cut as redundant"
     if done.beyond:
@@ -428,7 +434,7 @@ def lines_of(explored: AdapterResult) -> list[str]:
     lines.append(done.covered(explored.verdict))
     lines += [f"not controlled: {one}" for one in explored.uncontrolled]
     lines += [f"data race on {one.location}: {one.first} and {one.second}" for one in explored.races]
-    lines += [f"outcome {seen}: {count:,} schedules" for seen, count in explored.outcomes.items()]
+    lines += [f"outcome {seen}: {counted(count, 'schedule')}" for seen, count in explored.outcomes.items()]
     return lines
 
 
@@ -436,15 +442,15 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
     """The counterexample: one column for each thread, with the user's lines. Below each line are its uses of shared
     objects.
 
-    A call of `threading` or `queue` is one line, unless `verbose`.
+    Unless `verbose`, only shared data is shown, and a call of `threading` or `queue` is one line.
     """
     found = explored.counterexample
     if found is None:
         return ""
     lines = [line for one in found.broken for line in wrapped(f"{one.subject}: {one.seen}")]
-    rows = _shared(_to_the_end(explored, found.broken))
+    rows = _to_the_end(explored, found.broken)
     if not verbose:
-        rows = _one_line_a_call(rows)
+        rows = _one_line_a_call(_shared(rows, explored.looked))
     tasks = sorted({row.task for row in rows if row.task})
     files = sorted({row.where.rpartition(":")[0] for row in rows if row.where})
     cells: list[tuple[int, str, str]] = []
@@ -485,8 +491,8 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
     lines += [
         "",
         *wrapped(
-            f"Lines of {', '.join(files)}. {made} steps, {counted(found.preemptions, 'preemption')}. "
-            "Only shared data is shown."
+            f"Lines of {', '.join(files)}. {counted(made, 'step')}, {counted(found.preemptions, 'preemption')}."
+            f"{'' if verbose else ' Only shared data is shown.'}"
         ),
         "Replay it:",
         f"  purgatorio explore --replay {explored.token}",
@@ -542,8 +548,9 @@ def _one_line_a_call(rows: Sequence[ReplayRow]) -> list[ReplayRow]:
     return merged
 
 
-def _shared(rows: Sequence[ReplayRow]) -> list[ReplayRow]:
-    """The rows about objects that several threads use and one writes, whole library calls around them, and time."""
+def _shared(rows: Sequence[ReplayRow], looked: Set[int]) -> list[ReplayRow]:
+    """The rows about objects that several threads use and one writes, whole library calls around them, and time. The
+    reader of an object in `looked` is `check`."""
     users: dict[int, set[int]] = {}
     changed: set[int] = set()
     for row in rows:
@@ -551,7 +558,9 @@ def _shared(rows: Sequence[ReplayRow]) -> list[ReplayRow]:
         if row.kind != READ:
             changed.add(row.number)
     shared = [
-        not row.task or row.outcome == _FOR_EVER or (len(users[row.number]) > 1 and row.number in changed)
+        not row.task
+        or row.outcome == _FOR_EVER
+        or (row.number in changed and (len(users[row.number]) > 1 or row.number in looked))
         for row in rows
     ]
     calls = {row.call for row, is_shared in zip(rows, shared, strict=True) if is_shared and row.call}

@@ -154,6 +154,8 @@ class Hooks:
     def load(self, thing: object, name: str) -> object:
         if self._world.run.live:
             self._use(thing, name, READ)
+        elif self._world.rows is not None:
+            self._world.look(thing, name)
         return getattr(thing, name)
 
     def reads(self, thing: object, name: str) -> None:

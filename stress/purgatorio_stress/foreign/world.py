@@ -61,6 +61,8 @@ class World:
     def __init__(self, early: int = 0) -> None:
         self.early = early
         """The number of waits of each thread that may end by time-out while other threads can continue."""
+        self.timed = False
+        """Whether a thread has slept or waited with a time-out."""
         self.files: set[str] = set()
         """The user's files. A step is shown at the nearest line in these files."""
         self.kept: list[Shared] = []
@@ -74,6 +76,8 @@ class World:
         self.rows: list[ReplayRow] | None = None
         self.next_rows: dict[int, ReplayRow] = {}
         """In a replay: by task, its next step."""
+        self.looked: set[int] = set()
+        """In a replay: the locations that `check` and `outcome` read."""
         self.failure: Exception | None = None
         """An error of Purgatorio. See `fail`."""
         self.spins: set[str] = set()
@@ -188,6 +192,14 @@ class World:
         numbers[key] = held, number
         return number
 
+    def look(self, thing: object, name: str) -> None:
+        """Record that code outside of the run reads an attribute, and a container in it."""
+        places = [(one, name) for one in (thing, *type(thing).__mro__)]
+        for where, attribute in (*places, (getattr(thing, name, None), "")):
+            known = self.numbers.get((id(where), attribute))
+            if known is not None:
+                self.looked.add(known[1])
+
     def identity(self, thing: object) -> int:
         """A number for the object, such as `id` returns, but equal in every run."""
         known = self._identities.get(id(thing))
@@ -206,6 +218,7 @@ class World:
 
     def may_be_early(self, task: Task) -> bool:
         """Whether this wait may end by time-out while other threads can continue. Each call counts as one wait."""
+        self.timed = True
         if not self.early:
             return False
         used = self._early_used.get(task.index, 0)

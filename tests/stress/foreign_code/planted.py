@@ -44,6 +44,25 @@ class ManyLose(LostUpdate):
         return [self.pay] * 5
 
 
+class CountsAlone:
+    """One thread uses `runs` and `tries`, and `check` reads `runs`."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.runs = self.tries = 0
+
+    def thread_runs(self) -> None:
+        self.tries += 1
+        if not self.ended:
+            self.runs += 1
+
+    def thread_ends(self) -> None:
+        self.ended = True
+
+    def check(self) -> None:
+        assert self.runs == 0
+
+
 class PreparesAlone:
     """One thread prepares the fields, and later both test and set."""
 
