@@ -65,6 +65,26 @@ def test_the_file_fails_where_it_should(pytester: pytest.Pytester, monkeypatch: 
     assert result.parseoutcomes()["failed"] == 1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("cancel", ["getattr(handle, 'now', handle).cancel()", "pass"])
+def test_a_timer_with_its_own_clock_may_offer_a_reset(cancel: str, pytester: pytest.Pytester) -> None:
+    """The twin leaves the former deadline in force. One program is played: no second passes."""
+    source = (
+        block("real_time")
+        .replace(
+            "    def stop(self):",
+            "    def reset(self, handle, delay_ns):\n"
+            f"        {cancel}\n"
+            "        handle.now = self.add(delay_ns, handle.function)\n\n"
+            "    def stop(self):",
+        )
+        .replace("tick_ns=MS)], seeds=(1, 2), timers=200", "tick_ns=MS, offers=('reset',))], timers=8")
+    )
+    pytester.makepyfile(test_my_timer=source)
+    result = pytester.runpytest_inprocess("-q", "-k", "T11")
+    assert result.parseoutcomes() == {"failed" if cancel == "pass" else "passed": 1, "deselected": 6}
+
+
 def test_the_tables_name_existing_tests() -> None:
     promise = Promise("timer", tick_ns=1)
     names = [*LACKS, *(one.name for one in scenarios_of("timer", promise))]

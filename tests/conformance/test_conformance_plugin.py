@@ -21,10 +21,12 @@ from purgatorio_conformance.protocol import plays, shortest
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.suite import gated, in_process, items
+from purgatorio_conformance.suite.case import SubjectRuns, plan_cases
 from purgatorio_conformance.suite.contract import BadPromise, Promise
 from purgatorio_conformance.suite.in_process import InProcess
 from purgatorio_conformance.suite.stage import MEANT, Call, Fields, Stage
 from purgatorio_spec.check import check_files
+from purgatorio_spec.verdict import Verdict
 
 pytest_plugins = ["pytester"]
 
@@ -352,6 +354,14 @@ def test_a_command_that_is_not_there(pytester: pytest.Pytester) -> None:
         ({"kind": "timer", "seeds": (1, 2)}, "does not know seeds"),
         ({"kind": "wheel"}, "kind is one of timer, purgatory, subject"),
         ({"kind": "subject", "seeds": (1, 2)}, r"needs promises"),
+        (
+            {"kind": "subject", "promises": [Promise("timer", 1, offers=("reset-periodic",))]},
+            "'reset-periodic'",
+        ),
+        (
+            {"kind": "subject", "promises": [Promise("timer", 1, lacks={"past": ""}, turn="same")]},
+            "'past', turn",
+        ),
     ],
 )
 def test_a_marker_with_a_mistake_is_refused(wrong: dict[str, object], said: str) -> None:
@@ -391,6 +401,14 @@ def test_a_command_that_dies_is_a_failure_of_its_run(commanded: pytest.Pytester)
     result = commanded.runpytest_inprocess("-q", "-k", "T3 and plan and clean")
     assert result.parseoutcomes()["failed"] == 1
     result.stdout.fnmatch_lines(["*T3  cannot be judged: *died*"])
+
+
+def test_a_timer_with_its_own_clock_may_lack_a_size() -> None:
+    """T5 is then SKIPPED with this reason, without a run."""
+    promise = Promise("timer", 1, lacks={"size": "no count"})
+    (case,) = (one for one in plan_cases(promise, (1,), 1) if one.clause == "T5")
+    result = case.judge(SubjectRuns(promise, pytest.fail))
+    assert (result.verdict, result.text) == (Verdict.SKIPPED, "the subject lacks size: no count")
 
 
 STUB = program("stub_subject")

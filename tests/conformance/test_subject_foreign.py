@@ -209,14 +209,22 @@ def test_a_task_fires_when_its_program_says_so(tmp_path: Path) -> None:
     times.hear("<", b'{"m":"answer","n":3,"x_t":100}')
     times.hear("<", b'{"m":"enter","f":"timer_fire","id":"t-0","th":"wheel","x_t":160}')
     times.hear("<", b'{"m":"leave","f":"timer_fire","id":"t-0","th":"wheel","x_t":165}')
+    times.hear(">", b'{"m":"reset","n":4,"id":"t-0","delay_ns":70}')
+    times.hear("<", b'{"m":"answer","n":4,"x_t":200}')
     fire = Event(7, "subject/wheel", 400, "call", "timer_fire", "t-0")
     events = [
         Event(1, "caller-0", 180, "ret", "timer_add", "t-0", 0, deadline_t=140),
+        Event(3, "caller-0", 210, "ret", "timer_reset", "t-0", 2, deadline_t=260),
         fire,
         fire._replace(ph="ret"),
     ]
     exact = [times.exact(event) for event in events]
-    assert [(event.t, event.deadline_t) for event in exact] == [(180, 150), (160, None), (165, None)]
+    assert [(event.t, event.deadline_t) for event in exact] == [
+        (180, 150),
+        (210, 270),
+        (160, None),
+        (165, None),
+    ]
     assert times.exact(fire) == fire, "another firing was not told"
 
 

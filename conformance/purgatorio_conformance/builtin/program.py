@@ -132,12 +132,13 @@ def _records(path: Path) -> list[Header | Event | End]:
 
 
 class _ToldTimes:
-    """The times that Purgatorio's own adapters report in the field `x_t`: the start of an add, and the start and end of
-    a function. The clock is `CLOCK_MONOTONIC`. The times do not include the transfer of the message."""
+    """The times that Purgatorio's own adapters report in the field `x_t`: the start of an add or reset, and the start
+    and end of a function. The clock is `CLOCK_MONOTONIC`. The times do not include the transfer of the message."""
 
     def __init__(self) -> None:
         self._calls: dict[int, dict[str, Any]] = {}
-        self._deadlines: dict[str, int] = {}
+        self._deadlines: defaultdict[str, deque[int]] = defaultdict(deque)
+        """By task, the deadlines of its adds and resets that are not yet written, in order."""
         self._told: defaultdict[tuple[str, ...], deque[int]] = defaultdict(deque)
 
     def hear(self, way: str, line: bytes) -> None:
@@ -150,7 +151,7 @@ class _ToldTimes:
                 said = orjson.loads(line)
                 if said["m"] == "answer":
                     call = self._calls[said["n"]]
-                    if call["m"] == "add":
+                    if call["m"] in ("add", "reset") and "err" not in said:
                         self._due(said["x_t"], call["id"], call["delay_ns"])
                 else:
                     self._told[_thread(said, self._calls), said["m"], said["f"], said["id"]].append(
@@ -158,7 +159,7 @@ class _ToldTimes:
                     )
 
     def _due(self, begun_t: int, name: str, delay_ns: int) -> None:
-        self._deadlines[name] = min(MAX_INT, begun_t + max(0, delay_ns))
+        self._deadlines[name].append(min(MAX_INT, begun_t + max(0, delay_ns)))
 
     def exact(self, event: Event) -> Event:
         """The event with the times that the subject reported."""
@@ -170,8 +171,8 @@ class _ToldTimes:
             event = event._replace(t=told.popleft())
             if event.delay_ns is not None:
                 self._due(event.t, name, event.delay_ns)
-        if event.deadline_t is not None and name in self._deadlines:
-            return event._replace(deadline_t=self._deadlines[name])
+        if event.deadline_t is not None and self._deadlines[name]:
+            return event._replace(deadline_t=self._deadlines[name].popleft())
         return event
 
 

@@ -7,9 +7,9 @@ always a bug of the timer.
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 from purgatorio_conformance.builtin.program import DrivenSubject
 from purgatorio_conformance.protocol.message import SPOKEN, Description
@@ -46,17 +46,27 @@ class PythonSubject(DrivenSubject):
     constants: Callable[[Plan], TimerConstants]
     threads: int = LANES
     refuses: bool = True
+    offers: tuple[str, ...] = ()
+    catch_up: str | None = None
+    """See `Promise`. For runs in the mode `real-periodic`."""
 
     @property
     def version(self) -> str:
         return self.version_of()
 
+    def offering(self, promise: Promise) -> Self:
+        """See `Offering`."""
+        offers, catch_up = promise.offers, promise.catch_up
+        name = f"{self.name}-periodic"
+        return replace(self, name=name, mode="real-periodic", offers=offers, catch_up=catch_up)
+
     def driven(self, plan: Plan, listener: Listener) -> AdapterSubject:
         constants, barrier = self.constants(plan), PROFILES[self.profile].cancel_is_barrier
         description = Description(
             n=0, protocol=SPOKEN[-1], name=self.implementation, version=self.version, language="Python",
-            capabilities=("timer", "real-time", "cancel", *(["cancel-barrier"] * barrier)), reports=("timer_fire",),
-            profile=self.profile, tick_ns=constants.tick_ns, wheel_size=constants.wheel_size,
+            capabilities=("timer", "real-time", "cancel", *(["cancel-barrier"] * barrier), *self.offers),
+            reports=("timer_fire",), catch_up=self.catch_up, profile=self.profile,
+            tick_ns=constants.tick_ns, wheel_size=constants.wheel_size,
             early_ns=constants.early_ns, late_ns=constants.late_ns, unit_ns=self.shape.unit_ns,
             least_delay_ns=self.shape.least_ns, most_delay_ns=self.shape.most_ns, lanes=self.threads,
         )  # fmt: skip
@@ -72,7 +82,10 @@ class PythonSubject(DrivenSubject):
         )
 
     def _made(self, stage: Stage, now_ns: int) -> DrivenTimer:
-        promise = Promise(self.profile, tick_ns=self.tick_ns, lacks={"size": "it has no count of its tasks"})
+        promise = Promise(
+            self.profile, tick_ns=self.tick_ns, lacks={"size": "it has no count of its tasks"}, offers=self.offers,
+            catch_up=self.catch_up,
+        )  # fmt: skip
         return DrivenTimer(promise, lambda _: _Closing(self.make()), stage, now_ns)
 
 
@@ -83,11 +96,19 @@ class _Closing:
     def __init__(self, timer: PythonTimer) -> None:
         self.cancel, self.close = timer.cancel, timer.stop
         self._add = timer.add
+        for name in ("fixed_rate", "fixed_delay", "reset"):
+            if (method := getattr(timer, name, None)) is not None:
+                setattr(self, name, method if name == "reset" else partial(self._repeat, method))
         self._own: set[str] = set()
         self._free = deque(f"task-{number}" for number in range(_BORROWED))
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
         return self._add(delay_ns, partial(self._named, task))
+
+    def _repeat(
+        self, start: Callable[..., object], first_ns: int, period_ns: int, task: Callable[[], None]
+    ) -> object:
+        return start(first_ns, period_ns, partial(self._named, task))
 
     def _named(self, task: Callable[[], None]) -> None:
         thread = threading.current_thread()

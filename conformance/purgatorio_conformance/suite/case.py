@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Protocol, runtime_checkable
 
+from purgatorio_conformance.protocol import periodic
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import CommandSubject
 from purgatorio_conformance.protocol.message import Description
@@ -15,7 +16,16 @@ from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject import plan
 from purgatorio_conformance.subject.contract import Subject as RealSubject
 from purgatorio_conformance.suite.contract import BadPromise, Promise, PurgatoryFactory, TimerFactory
-from purgatorio_conformance.suite.gated import PLAN, SuiteScenario, of_purgatory, of_timer, play, scenarios_of
+from purgatorio_conformance.suite.gated import (
+    PERIODIC,
+    PLAN,
+    SuiteScenario,
+    of_purgatory,
+    of_timer,
+    periodic_clauses,
+    play,
+    scenarios_of,
+)
 from purgatorio_conformance.suite.in_process import raised_by
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
@@ -32,7 +42,7 @@ CLAUSE_NEEDS: Final[Mapping[Kind, Mapping[str, str]]] = {
         "O3": "expiry", "O5": "expiry", "P1": "gauges", "P2": "gauges", "P4": "gauges", "T1": "timer", "T2": "timer",
         "T3": "timer", "T4": "timer", "T5": "gauges",
     },
-    "subject": {},
+    "subject": {"T5": "size"},
 }  # fmt: skip
 """For each clause, the lack that leaves nothing to judge."""
 
@@ -68,21 +78,34 @@ def driven_subject(promise: Promise, under: CommandSubject) -> SubjectRuns:
     return SubjectRuns(promise, lambda run: play(run, under))
 
 
+@runtime_checkable
+class Offering(Protocol):
+    """A subject that can play the `offers` of a promise."""
+
+    def offering(self, promise: Promise) -> RealSubject:
+        """The subject whose runs use these offers."""
+
+
 SubjectFactory = Callable[[Promise], RealSubject]
 """Makes a subject for each run."""
 
 
 def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path, timers: int) -> SubjectRuns:
     """A timer with its own clock, a built-in subject. It executes random plans of `timers` timers in real time, on
-    several threads, in the way of `purgatorio verify`, and records the calls; its traces go to `folder`. A run takes a
-    few seconds, and mostly sleeps. Raises BadPromise if it declares another profile."""
+    several threads, in the way of `purgatorio verify`, and records the calls; its traces go to `folder`. With `offers`,
+    random programs of periodic tasks and resets follow. A run takes a few seconds, and mostly sleeps. Raises BadPromise
+    if it declares another profile."""
 
     def carry_out(run: str) -> JudgedRun:
         subject = factory(promise)
         if subject.profile != promise.profile:
             raise BadPromise(f"{subject.name} declares the profile {subject.profile}, not {promise.profile}")
-        seed = int(run.removeprefix(f"{PLAN}-"))
-        (record,) = record_runs([subject], folder, seed, timers, workers=1, suffix=".jsonl")
+        name, _, seed = run.partition("-")
+        if name == PERIODIC:
+            if not isinstance(subject, Offering):
+                raise BadPromise(f"{subject.name} is no PythonSubject, so it cannot offer {promise.offers}")
+            subject = subject.offering(promise)
+        (record,) = record_runs([subject], folder, int(seed), timers, workers=1, suffix=".jsonl")
         # Misbehavior of the subject breaks the run off.
         return judge_file(record.trace, record.run, "" if record.failure is None else str(record.failure))
 
@@ -240,10 +263,37 @@ def cases(kind: Kind, promise: Promise, part: str = "", description: Description
     ]
 
 
+_REAL_OFFERS: Final = ("fixed-rate", "fixed-delay", "reset", "period-first")
+
+
 def plan_cases(promise: Promise, seeds: tuple[int, ...], timers: int) -> list[Case]:
-    """The clauses of the profile that are judged from traces, for one run in real time for each seed."""
+    """The clauses of the profile that are judged from traces, for one run in real time for each seed, and one more if
+    the promise has `offers`. Raises BadPromise for a declaration that these runs would ignore."""
+    ignored = [f"the lack {lack!r}" for lack in promise.lacks if lack != "size"]
+    ignored += [f"the offer {offer!r}" for offer in promise.offers if offer not in _REAL_OFFERS]
+    ignored += ["turn"] if promise.turn is not None else []
+    if ignored:
+        raise BadPromise(
+            f"a timer with its own clock cannot declare {', '.join(ignored)}: it has the lack 'size' and the offers "
+            f"{', '.join(_REAL_OFFERS)}; its PlanShape limits the delays and the cancels"
+        )
     promised = PROFILES[promise.profile].clauses
     clauses = tuple(name for name, one in CLAUSES.items() if name in promised and not one.asked_by)
-    runs = {f"{PLAN}-{seed}": f"make_plan(seed={seed}, timers={timers}) of {plan.__name__}" for seed in seeds}
-    scenario = SuiteScenario(PLAN, clauses, runs)
-    return [Case("subject", promise, scenario, clause) for clause in clauses]
+    found = [
+        SuiteScenario(
+            PLAN,
+            clauses,
+            {
+                f"{PLAN}-{seed}": f"make_plan(seed={seed}, timers={timers}) of {plan.__name__}"
+                for seed in seeds
+            },
+        ),
+        SuiteScenario(
+            PERIODIC,
+            tuple(name for name in periodic_clauses(promise) if name != "T5"),
+            {f"{PERIODIC}-{seed}": f"seed {seed} of {periodic.__name__} in real time" for seed in seeds},
+        ),
+    ]
+    return [
+        Case("subject", promise, one, clause) for clause in CLAUSES for one in found if clause in one.clauses
+    ]

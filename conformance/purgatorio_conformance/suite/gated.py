@@ -396,12 +396,12 @@ def scenarios_of(
         SuiteScenario(PLAN, planned, runs[PLAN], needs),
         SuiteScenario(JUMPS, planned, runs[JUMPS], needs),
         SuiteScenario(SCOPE, (*_CLAUSES[part], *resets), runs[SCOPE], empty=empty),
-        SuiteScenario(PERIODIC, _periodic_clauses(promise), runs[PERIODIC]),
+        SuiteScenario(PERIODIC, periodic_clauses(promise), runs[PERIODIC]),
         *(SuiteScenario(name, (*raced, *resets), runs[name], threads=True) for name in ("gates", "steps")),
     )
 
 
-def _periodic_clauses(promise: Promise) -> tuple[str, ...]:
+def periodic_clauses(promise: Promise) -> tuple[str, ...]:
     """The clauses about periodic tasks, resets and turns that the promise offers or declares; may be empty."""
     repeats = bool({"fixed-rate", "fixed-delay"} & {*promise.offers})
     clauses = ("T8", "T9") * repeats + ("T10",) * (repeats and "cancel" not in promise.lacks)

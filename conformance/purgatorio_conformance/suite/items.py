@@ -85,7 +85,10 @@ def _plans(marker: pytest.Mark, promise: Promise) -> list[Case]:
     seeds, timers = tuple(marker.kwargs.get("seeds", (1,))), marker.kwargs.get("timers", _TIMERS)
     if not seeds or not all(isinstance(number, int) and number >= 0 for number in (*seeds, timers)):
         raise pytest.UsageError("@pytest.mark.purgatorio(kind='subject', seeds=(1, ...), timers=500)")
-    return plan_cases(promise, seeds, timers)
+    try:
+        return plan_cases(promise, seeds, timers)
+    except BadPromise as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def _command_parameters(marker: pytest.Mark) -> Sequence[object]:
