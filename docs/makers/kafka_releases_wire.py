@@ -266,8 +266,8 @@ VIOLATED, in the sets 4 to 8 by the changed scenes alone:
 - 6: one change each of aborted batches in a share group, of clients that never join (UNKNOWN at load 17, VIOLATED at
   load 8), of too few in-sync replicas (*one node always has enough), of a repeated InitProducerId, of
   AddPartitionsToTxn, of a heartbeat of KIP-848, and of ListOffsets (not run before the change).
-- 7 and 8: one change each of an append outside of its transaction, of the time of an append, of a default quota (*not run since:
-  needs a broker that has one), of a topic that is created again, and of the lock of a batch that was accepted in part.
+- 7 and 8: one change each of an append outside of its transaction, of the time of an append, of a default quota (*not
+  run again: needs a broker that has one), of a topic that is created again, and of the lock of a half accepted batch.
 
 In the fifth set, three first runs were VIOLATED by S6 and S7 too, at a load above 10: a renewed lock had the shorter
 duration that was set meanwhile. That is no violation. The clauses were corrected.
