@@ -179,7 +179,8 @@ def _could_have_been_ready(run: Run, history: OperationHistory, truths: list[Cal
                 "answered-without-its-event",
                 [first.call_i],
                 f"answered only after an event of {' or '.join(history.keys)}",
-                "answered before any such event",
+                "answered, and no such event came after the request. If an event stands some milliseconds before the "
+                "request, set promises.skew_ms in the mapping",
             )
         return Broken(
             "true-and-never-ready",
