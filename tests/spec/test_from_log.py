@@ -349,6 +349,7 @@ REFUSED: dict[str, tuple[Sequence[Row], Sequence[str], str]] = {
     "infinity": ([*GOOD, {**wide("x", 0), "tmo": "inf"}], WIDE, "row 5, 'tmo': inf is not a number"),
     "below 0": ([*GOOD, wide("x", 0, tmo=-1)], WIDE, "row 5, 'tmo': -1 is below 0"),
     "no time": ([*GOOD, {**wide("x", 0), "in": None}], WIDE, "row 5: 'in' is empty"),
+    "a row of another kind": ([*GOOD, {**wide("x", 0), "in": None}], WIDE, "name the column of its time in event"),
     "no id": ([*GOOD, {**wide("x", 0), "r": ""}], WIDE, "row 5: 'r' is empty"),
     "before it came": ([*GOOD, wide("x", 30, out=20)], WIDE, "'x' is completed in row 5, 10 ms before it is enqueued"),
     "an id again": ([*GOOD, wide("a", 5_000)], WIDE, "'a' is enqueued in row 1 and again, at another time, in row 5"),
@@ -422,7 +423,7 @@ def test_what_is_put_right_is_told(tmp_path: Path) -> None:
         (["id=r", "enqueud=in"], "did you mean enqueued?"),
         (["id"], "write --map NAME=VALUE"),
         (["id=r", "time=t"], "needs the entries time, what and [words]"),
-        ([*LONG, "enqueued=in"], "has one of the two layouts"),
+        ([*LONG, "enqueued=in"], "enqueued is a column and words.enqueued a word"),
         ([*LONG, "words.event=in"], "means both enqueued and event"),
         ([*WIDE, "time_zone=Berlin"], "time_zone = 'Berlin' is unknown"),
         ([*WIDE, "time_format=%Q"], "'Q' is a bad directive"),
@@ -433,7 +434,7 @@ def test_what_is_put_right_is_told(tmp_path: Path) -> None:
         ([*WIDE, "promises.late_ms=nan"], "milliseconds, from 0 on"),
         ([*WIDE, "duplicates=maybe"], "one of refuse, drop, keep"),
         (["id=r", "enqueued=in", "completed=out", "timeout=5"], "timeout has no unit"),
-        ([one for one in LONG if one != "key=k"], "words.event needs key"),
+        ([one for one in LONG if one != "key=k"], "event needs key"),
     ],
 )
 def test_a_mapping_is_checked_before_the_log_is_read(assigned: Sequence[str], said: str) -> None:
@@ -540,6 +541,37 @@ def test_the_page_shows_its_logs_and_what_is_found(log: str, mapping: str, tmp_p
     table = PAGE.split(f"<!-- {name}.found -->\n")[1].split("\n\n")[0]
     shown = dict(re.findall(r"^\| ([OT]\d) \| (\w+) \|", table, re.MULTILINE))
     assert {clause: [request] for clause, request in shown.items()} == broken(run)
+
+
+def test_rows_of_both_kinds_stand_in_one_log(tmp_path: Path) -> None:
+    """One column for two ends, rows of events, and a request that its client gave up, which nobody must answer."""
+    snippet, whole = code("gateway.toml"), (LOGS / "gateway.toml").read_text()
+    assert snippet in whole
+    for more, found in (
+        ([], {"O4": ["c2"]}),
+        (["words.gone=none"], {}),
+        (["words.gone=none", "words.ignored=client_gone"], {"O4": ["c2", "c3"]}),
+    ):
+        mapping = read_mapping(LOGS / "gateway.toml", more)
+        made = convert_log(LOGS / "gateway.jsonl", tmp_path / "t.jsonl", mapping, force=True)
+        (run,) = check_files([tmp_path / "t.jsonl"]).runs
+        assert broken(run) == found
+        told = [text for text in run.problems if "'client_gone' ends a request" in text]
+        assert (len(told), made.left_out) == ((1, 1) if len(more) == 1 else (0, 0))
+
+
+def test_a_word_that_may_end_a_request_accuses_nobody(tmp_path: Path) -> None:
+    """Only what such a word may have ended is left out: b, but not a, which an answer ended."""
+    rows = events(long("seen", 5, "a"), long("seen", 20, "b"), long("gone", 300, "b"))
+    run = judged(tmp_path, rows, LONG)
+    assert broken(run) == {}
+    assert run.clauses["O5"].verdict is Verdict.UNKNOWN
+    assert [text[:70] for text in run.problems] == [
+        "requests left out (1): the mapping does not say whether 'gone' ends a "
+    ]
+    assert broken(judged(tmp_path, rows, [*LONG, "words.ignored=seen,gone"])) == {"O4": ["b"], "O5": ["b"]}
+    assert judged(tmp_path, rows, [*LONG, "words.ignored=seen", "words.gone=gone"]).verdict is Verdict.PASS
+    assert broken(judged(tmp_path, [*rows, long("late", 1_103, "b")], LONG)) == {"O4": ["b"]}
 
 
 def test_the_command_says_all_in_json(tmp_path: Path) -> None:

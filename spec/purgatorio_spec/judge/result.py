@@ -6,7 +6,7 @@ A worker process returns tallies: they are small, and can be added.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,7 +16,7 @@ from purgatorio_spec.failure import Failure, failure_of
 from purgatorio_spec.history.operation import NEVER, OperationHistory
 from purgatorio_spec.history.run import BACKWARDS, BROKEN_RECORDS, REPEATED, Run
 from purgatorio_spec.trace.parse import BrokenLine
-from purgatorio_spec.trace.record import Header
+from purgatorio_spec.trace.record import Header, unknown_end
 from purgatorio_spec.verdict import Judgement, Verdict, Violation, worst
 
 EXAMPLES: Final = 1_000
@@ -362,9 +362,15 @@ def _problems(facts: TraceFacts, run: Run | None) -> Sequence[str]:
         problems.append(f"no end record: the recorder did not finish; {NEED_AN_END} cannot pass")
     if facts.dropped:
         of_log = facts.header is not None and facts.header.profile == "request-log"
-        problems.append(
-            f"bad rows of the log are left out ({facts.dropped:,}): mend them, and convert it again"
-            if of_log
-            else f"the recorder dropped {facts.dropped} record(s): enlarge its buffers and record again"
-        )
+        noted = facts.header.params.get("unknown_ends") if facts.header is not None and of_log else None
+        words = noted.items() if isinstance(noted, Mapping) else ()
+        unknown = [(word, count) for word, count in words if isinstance(count, int)]
+        bad = facts.dropped - sum(count for _, count in unknown)
+        problems += map(unknown_end, unknown)
+        if bad > 0:
+            problems.append(
+                f"bad rows of the log are left out ({bad:,}): mend them, and convert it again"
+                if of_log
+                else f"the recorder dropped {facts.dropped} record(s): enlarge its buffers and record again"
+            )
     return problems

@@ -43,7 +43,14 @@ from purgatorio_spec.trace.convert import CannotConvert, partial_of
 from purgatorio_spec.trace.lines import is_parquet
 from purgatorio_spec.trace.log_mapping import WHATS, LogMapping, What
 from purgatorio_spec.trace.log_time import BadValue, time_ns, timeout_ns
-from purgatorio_spec.trace.record import Event, Header, Implementation, TimerConstants, TraceClock
+from purgatorio_spec.trace.record import (
+    Event,
+    Header,
+    Implementation,
+    TimerConstants,
+    TraceClock,
+    unknown_end,
+)
 from purgatorio_spec.trace.writer import TraceWriter
 
 PROFILE: Final = "request-log"
@@ -81,6 +88,8 @@ _TYPES: Final[dict[str, pa.DataType]] = {
 _POINTS: Final = pa.schema(_TYPES)
 _LEFT_OUT: Final = "left out"
 """A request that must be left out."""
+_UNKNOWN: Final = "unknown "
+"""Before a word that may end a request, because the mapping does not know it."""
 
 Point = tuple[int, int, int, str, str | None, str | None, int | None]
 """t, rank, row, what, id, keys as JSON, time-out: a row of `_POINTS`."""
@@ -96,7 +105,7 @@ class _BreaksOff(str):
 class LogConversion:
     """The result of a conversion. `ends`: the number of requests by their end, and of requests without a time-out.
     `lacking`: for each clause that the log cannot show, the missing columns. `notes`: rows that were left out or
-    sorted, in words. `left_out`: with `keep_going`, the numbers of rows and requests that were left out."""
+    sorted, in words. `left_out`: the numbers of bad rows (with `keep_going`), and of requests without a known end."""
 
     run: str
     rows: int
@@ -120,6 +129,10 @@ class _Read:
     known: set[str] = field(default_factory=set)
     """The words of the mapping that a row has."""
     unknown: dict[str, int] = field(default_factory=dict)
+    unknown_ends: dict[str, int] = field(default_factory=dict)
+    """By word that the mapping does not know, the number of requests that only this word may have ended."""
+    other_rows: int = 0
+    """Rows without an id and a time."""
     offsets: set[timedelta | None] = field(default_factory=set)
     """The offsets from UTC that the times are written with; None for numbers."""
     absent: list[tuple[str, str]] = field(default_factory=list)
@@ -161,9 +174,10 @@ def convert_log(
             _load(database, source, mapping, read, progress)
             notes = _sound(database, mapping, read)
             ends = _ends(database, mapping)
-            header = _header(source, mapping, read.offsets)
+            header = _header(source, mapping, read)
+            left_out = read.left_out + sum(read.unknown_ends.values())
             try:
-                events, requests = _write(database, TraceWriter(partial, header), mapping, read.left_out)
+                events, requests = _write(database, TraceWriter(partial, header), mapping, left_out)
                 os.replace(partial, target)
             finally:
                 partial.unlink(missing_ok=True)
@@ -174,7 +188,7 @@ def convert_log(
         finally:
             database.close()
     return LogConversion(
-        header.run, read.rows, events, requests, ends, lacking(mapping), tuple(notes), read.left_out
+        header.run, read.rows, events, requests, ends, lacking(mapping), tuple(notes), left_out
     )
 
 
@@ -222,7 +236,7 @@ def _load(
             for name, value in row.items():
                 given[name] += value not in (None, "")
             made = _points_of(row, mapping, read)
-            if mapping.by_event and made:
+            if mapping.enqueued is None and made and made[0][0]:
                 if latest_t is not None and made[0][0] < latest_t:
                     read.backwards += 1
                     read.backwards_row = read.backwards_row or read.rows
@@ -451,26 +465,36 @@ def _points_of(fields: Mapping[str, str | None], mapping: LogMapping, read: _Rea
 
 
 def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) -> Iterator[Point]:
-    if mapping.by_event:
-        word = fields[mapping.what or ""]
-        what = mapping.words.get(word or "")
-        if what is None:
-            shown = word if word else "(empty)"
-            if shown in read.unknown or len(read.unknown) < _UNKNOWN_WORDS:
-                read.unknown[shown] = read.unknown.get(shown, 0) + 1
+    request = _id(fields, mapping.id)
+    columns = [(what, getattr(mapping, what, None)) for what in WHATS]
+    moments: list[tuple[What, str]] = [(what, name) for what, name in columns if name is not None]
+    if not any(fields[column] for _, column in moments) and not (mapping.time and fields[mapping.time]):
+        if moments and request is None:
+            read.other_rows += 1
             return
-        read.known.add(word or "")
-        moments: list[tuple[What, str | None]] = [(what, mapping.time)]
-    else:
-        moments = [(what, getattr(mapping, what)) for what in WHATS if what != "event"]
+    elif mapping.enqueued is not None and mapping.event is not None and not fields[mapping.enqueued]:
+        moments = [one for one in moments if one[0] != "enqueued" or not fields[mapping.event]]
+    if mapping.what and (not moments or fields[mapping.what] or fields[mapping.time or ""]):
+        word = fields[mapping.what] or "(empty)"
+        if (meaning := mapping.words.get(word)) is not None:
+            read.known.add(word)
+            moments.append((meaning, mapping.time or ""))
+        else:
+            if word in read.unknown or len(read.unknown) < _UNKNOWN_WORDS:
+                read.unknown[word] = read.unknown.get(word, 0) + 1
+            if request is not None:
+                yield 0, 0, read.rows, f"{_UNKNOWN}{word}", request, None, None
     keys = _keys(fields, mapping.key) if mapping.key else None
     for what, column in moments:
-        text = fields[column] if column is not None else None
+        text = fields[column]
+        if what == "ignored":
+            continue
         if text is None or not text.strip():
-            if what == "enqueued" or mapping.by_event:
+            if what == "enqueued" or column == mapping.time:
                 raise CannotConvert(
-                    f"row {read.rows:,}: {column!r} is empty: each request needs the time at which it was "
-                    "enqueued"
+                    f"row {read.rows:,}: {column!r} is empty: each request needs the time at which it was enqueued, "
+                    "and each word its time. If this is a row of an event of a key, name the column of its time in "
+                    "event"
                 )
             continue
         try:
@@ -482,11 +506,10 @@ def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) 
                 raise CannotConvert(f"row {read.rows:,}: an event without its key, {mapping.key[0][0]!r}")
             yield t, _RANK[what], read.rows, what, None, keys, None
             continue
-        request = _id(fields, mapping.id)
         if request is None:
             raise CannotConvert(f"row {read.rows:,}: {mapping.id[0]!r} is empty: it identifies the request")
         delay_ns = _delay(fields, mapping, read.rows) if what == "enqueued" else None
-        yield t, _RANK[what], read.rows, what, request, keys if what == "enqueued" else None, delay_ns
+        yield t, _RANK.get(what, 0), read.rows, what, request, keys if what == "enqueued" else None, delay_ns
 
 
 def _id(fields: Mapping[str, str | None], names: tuple[str, ...]) -> str | None:
@@ -535,7 +558,7 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
         "column"
         for name, end in read.absent
     ]
-    for word in (word for word in mapping.words if mapping.by_event and word not in read.known):
+    for word in (word for word in mapping.words if word not in read.known):
         near = get_close_matches(word, read.unknown, 1)
         notes.append(
             f"no row has the word {word!r}, which [words] gives for {mapping.words[word]}"
@@ -545,12 +568,18 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
         most = sorted(read.unknown.items(), key=lambda one: -one[1])[:5]
         said = ", ".join(f"{word!r} ({count:,})" for word, count in most)
         notes.append(f"rows whose words the mapping does not know were left out: {said}; see [words]")
+    if read.other_rows:
+        notes.append(
+            f"{read.other_rows:,} rows have neither an id nor a time: left out. If they are events of keys, name the "
+            "column of their times in event"
+        )
     if read.backwards:
         notes.append(
             f"{read.backwards:,} rows are earlier than a row before them (first row "
             f"{read.backwards_row:,}): the rows were sorted by time"
         )
     _forget_left_out(database)
+    notes += _with_known_ends(database, mapping, read)
     _leave_out_reused(database, mapping, read)
     _rows(
         database,
@@ -574,6 +603,32 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
         notes += [f"{count:,}: {first}" for first, count in read.why_left_out.values()]
         notes += [f"{read.left_out - shown:,} of other kinds"] * (read.left_out > shown)
     return notes + _without_strays(database)
+
+
+def _with_known_ends(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
+    """Leaves out the requests that a client gave up, and those that only an unknown word may have ended."""
+    notes = []
+    gone = "what = 'gone'"
+    ((count,),) = _rows(database, f"SELECT count(DISTINCT id) FROM points WHERE {gone}")
+    if count:
+        notes.append(f"requests that their clients gave up: {count:,} left out")
+        _rows(database, f"DELETE FROM points WHERE id IN (SELECT id FROM points WHERE {gone})")
+    accused = mapping.shows("timed_out") and {"O4", "O5"} - {*lacking(mapping)}
+    ended = "SELECT id FROM points WHERE what IN ('completed', 'timed_out')"
+    known = "SELECT id FROM points WHERE what = 'enqueued'"
+    unknown = (
+        f"{bool(accused)} AND starts_with(what, '{_UNKNOWN}') AND id IN ({known}) AND id NOT IN ({ended})"
+    )
+    last = f"SELECT id, arg_max(what, row) AS what FROM points WHERE {unknown} GROUP BY id"
+    most = _rows(
+        database,
+        f"SELECT what, count(*) FROM ({last}) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {_LEFT_OUT_SHOWN}",
+    )
+    read.unknown_ends = {word.removeprefix(_UNKNOWN): times for word, times in most}
+    notes += map(unknown_end, read.unknown_ends.items())
+    _rows(database, f"DELETE FROM points WHERE id IN (SELECT id FROM points WHERE {unknown})")
+    _rows(database, f"DELETE FROM points WHERE starts_with(what, '{_UNKNOWN}')")
+    return notes
 
 
 def _forget_left_out(database: Any) -> None:
@@ -682,7 +737,7 @@ def _rows(database: Any, query: str) -> list[tuple[Any, ...]]:
     return found
 
 
-def _header(source: Path, mapping: LogMapping, offsets: set[timedelta | None]) -> Header:
+def _header(source: Path, mapping: LogMapping, read: _Read) -> Header:
     missing = lacking(mapping)
     recorded: list[str] = ["force_complete", "on_complete", "try_complete_else_watch"]
     if "O4" in missing and "O5" in missing:
@@ -702,7 +757,8 @@ def _header(source: Path, mapping: LogMapping, offsets: set[timedelta | None]) -
         recorded=tuple(sorted(recorded)),
         params={
             "lacking": missing,
-            "time_zone": mapping.time_zone.key if mapping.time_zone else _zone(offsets),
+            "time_zone": mapping.time_zone.key if mapping.time_zone else _zone(read.offsets),
+            **({"unknown_ends": read.unknown_ends} if read.unknown_ends else {}),
             **({} if mapping.answer_ns is None else {"answer_ns": mapping.answer_ns}),
         },
     )

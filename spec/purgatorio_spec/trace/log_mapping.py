@@ -19,9 +19,10 @@ from purgatorio_spec.trace.convert import CannotConvert
 
 UNIT_NS: Final[Mapping[str, int]] = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
-What = Literal["enqueued", "completed", "timed_out", "event"]
-WHATS: Final[tuple[What, ...]] = ("enqueued", "completed", "timed_out", "event")
-"""The meanings of a log's rows: a request was enqueued, was completed by an event, timed out; an event of a key."""
+What = Literal["enqueued", "completed", "timed_out", "event", "gone", "ignored"]
+WHATS: Final[tuple[What, ...]] = ("enqueued", "completed", "timed_out", "event", "gone", "ignored")
+"""The meanings of a log's rows: a request was enqueued, was completed by an event, timed out; an event of a key; a
+client gave its request up; a row that ends no request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +30,11 @@ class LogMapping:
     """The names of columns, and the promises of the log's owner.
 
     `id`: the columns that together identify a request. `key`: for each key of a request, the columns that form this
-    key. In a log with one row for each request, `enqueued`, `completed` and `timed_out` name the columns with times. In
-    a log with one row for each event, `time` and `what` name the columns, and `words` gives the meaning of each text in
-    the column `what`. `timeout`: a column, or one number for all requests. `unit`: the unit of times that are numbers.
-    `timeout_unit`: the unit of time-outs. `time_format`: the form of other times, for `strptime`. `time_zone`: the zone
-    of times without a zone. `duplicates`: whether equal rows are refused, dropped or kept.
+    key. `enqueued`, `completed`, `timed_out` and `event` name columns with times. `time` and `what` name a column with
+    times and the column that explains them: `words` gives the meaning of each text in `what`. `timeout`: a column, or
+    one number for all requests. `unit`: the unit of times that are numbers. `timeout_unit`: the unit of time-outs.
+    `time_format`: the form of other times, for `strptime`. `time_zone`: the zone of times without a zone. `duplicates`:
+    whether equal rows are refused, dropped or kept.
 
     Promises, in nanoseconds: a request times out at most `early_ns` before and at most `late_ns` after its time-out. A
     request is answered at most `answer_ns` after an event of its key, and at most `answer_early_ns` before the event.
@@ -45,6 +46,7 @@ class LogMapping:
     enqueued: str | None = None
     completed: str | None = None
     timed_out: str | None = None
+    event: str | None = None
     time: str | None = None
     what: str | None = None
     words: Mapping[str, What]
@@ -61,13 +63,9 @@ class LogMapping:
     skew_ns: int = 0
 
     @property
-    def by_event(self) -> bool:
-        return self.what is not None
-
-    @property
     def columns(self) -> tuple[str, ...]:
         timeout = self.timeout if isinstance(self.timeout, str) else None
-        single = (self.enqueued, self.completed, self.timed_out, self.time, self.what, timeout)
+        single = (self.enqueued, self.completed, self.timed_out, self.event, self.time, self.what, timeout)
         return tuple(
             dict.fromkeys((*self.id, *chain(*self.key), *(name for name in single if name is not None)))
         )
@@ -79,7 +77,7 @@ class LogMapping:
         return self.shows(entry) if entry in WHATS else getattr(self, entry) is not None
 
     def shows(self, what: What) -> bool:
-        return what in self.words.values() if self.by_event else getattr(self, what, None) is not None
+        return what in self.words.values() or getattr(self, what, None) is not None
 
 
 _PROMISES: Final = ("early_ms", "late_ms", "answer_ms", "answer_early_ms", "skew_ms")
@@ -140,6 +138,7 @@ def _mapping(values: dict[str, object]) -> LogMapping:
         enqueued=_name(values, "enqueued"),
         completed=_name(values, "completed"),
         timed_out=_name(values, "timed_out"),
+        event=_name(values, "event"),
         time=_name(values, "time"),
         what=_name(values, "what"),
         words=words,
@@ -164,23 +163,21 @@ def _require_sound(made: LogMapping) -> None:
         raise CannotConvert(
             'the mapping has no id: name the column that identifies the request, such as id = "request_id"'
         )
-    wide = [name for name in ("enqueued", "completed", "timed_out") if getattr(made, name) is not None]
     if made.completed is not None and made.completed == made.timed_out:
         raise CannotConvert(
             f"completed and timed_out name the same column, {made.completed!r}, so every request "
             "would end twice: name two columns, or remove one of the entries. If another column tells an answer from a "
-            "time-out, split the column first (docs/from-a-log.md, The mapping)"
+            f"time-out, write time = {made.completed!r}, name that column in what, and its words in [words]"
         )
-    if (made.time is None) != (made.what is None) or (made.what is not None and not made.words):
+    if not (made.time is None) == (made.what is None) == (not made.words):
         raise CannotConvert(
             "a log with one row for each event needs the entries time, what and [words]: the column "
             "of times, the column of event names, and the names that mean enqueued, completed, "
             "timed_out or event"
         )
-    if made.by_event and wide:
-        raise CannotConvert(
-            f"{wide[0]} names a column of times, and what a column of words: a log has one of the two layouts"
-        )
+    for what in made.words.values():
+        if getattr(made, what, None) is not None:
+            raise CannotConvert(f"{what} is a column and words.{what} a word: remove one of the entries")
     if not made.shows("enqueued"):
         raise CannotConvert(
             "the mapping has no enqueued: name the column or word for the time at which a request "
@@ -200,7 +197,7 @@ def _require_sound(made: LogMapping) -> None:
     if made.timeout is not None and made.timeout_unit is None:
         raise CannotConvert('timeout has no unit: add timeout_unit = "ms" (s, ms, us or ns)')
     if made.shows("event") and not made.key:
-        raise CannotConvert("words.event needs key: name the column with the key of an event")
+        raise CannotConvert("event needs key: name the column with the key of an event")
 
 
 def _names(values: Mapping[str, object], name: str) -> tuple[str, ...]:
