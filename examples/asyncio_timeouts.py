@@ -9,11 +9,11 @@ async def main() -> None:
     """A waiter that is answered in time, and one that is not."""
     loop = asyncio.get_running_loop()
     wheel = IntrusiveTimer("time-outs", executor=LoopExecutor(loop))
-    with ReaperTimer("time-outs-reaper", wheel):
+    async with ReaperTimer("time-outs-reaper", wheel):
         answered: asyncio.Future[str] = loop.create_future()
         forgotten: asyncio.Future[str] = loop.create_future()
 
-        # On the loop, so a future may be touched without a lock.
+        # On the loop, like `cancel`: a cancelled function never runs. (If others may end the future, test `done()`.)
         handle = wheel.call_later(10_000, lambda: answered.set_exception(TimeoutError("answered")))
         wheel.call_later(20, lambda: forgotten.set_exception(TimeoutError("forgotten")))
         print(f"waiting: {wheel.size()}")

@@ -99,7 +99,8 @@ class LoopExecutor(Uncopied):
 
     The fault policy receives an exception of an action. An exit goes to the loop: SystemExit and KeyboardInterrupt end
     `run_forever`, and any other exit goes to the loop's exception handler. Closing a timer does not wait for submitted
-    actions: the loop runs these actions later.
+    actions: the loop runs these actions later. Close the timer before the loop ends. A cancel on the loop stops
+    what the loop has not begun (see `IntrusiveTimer.cancel`).
     """
 
     __slots__ = ("_closed", "_faults", "_loop")
@@ -116,7 +117,9 @@ class LoopExecutor(Uncopied):
         try:
             self._loop.call_soon_threadsafe(lambda: self._run(action))
         except RuntimeError as closed:
-            raise ExecutorClosed(f"the event loop is closed: {closed}") from closed
+            raise ExecutorClosed(
+                f"the event loop is closed, and its timer is not: close the timer first ({closed})"
+            ) from closed
 
     def _run(self, action: Callable[[], None]) -> None:
         try:

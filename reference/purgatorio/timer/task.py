@@ -9,8 +9,9 @@ Promises (clause ids in brackets).
 * [T3] If a cancelled task is added again, the task is pending again, and runs once.
 
 Not promised: that a task does not run after `cancel()` returned. If the timer has passed the task to the executor
-already, the task still runs, as in Kafka. `is_cancelled()` is True if the task has no entry. So it is True for a task
-that was never added. It is False after the task has run, because the task keeps its entry.
+already, the task still runs, as in Kafka (`IntrusiveTimer.cancel` names an exception). `is_cancelled()` is True if the
+task has no entry. So it is True for a task that was never added. It is False after the task has run, because the task
+keeps its entry.
 
 Order rule: a cancel first clears the task's pointer to the entry, and then removes the entry from the timer.
 `TimingWheel.add` links the entry, and then reads the pointer again. `IntrusiveTimer.add` links the entry and sets the

@@ -25,6 +25,7 @@ from typing import Final, NewType
 
 from purgatorio.clock import Clock, MonotonicClock, nanoseconds
 from purgatorio.compiling import mypyc_attr
+from purgatorio.executors import LoopExecutor
 from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
 from purgatorio.given import CO_COROUTINE, FUNCTIONS, at_least, given, no_task, require_function, whole_ms
 from purgatorio.lock import COMPILED
@@ -35,7 +36,7 @@ from purgatorio.threads import THREADS
 from purgatorio.timer.calls import Repeated, bound
 from purgatorio.timer.hand_over import close_executor, given_executor
 from purgatorio.timer.intrusive.node import NOWHERE, Callback, Node
-from purgatorio.timer.intrusive.wheel import HANDLE_BITS, NO_CALLS, Due, Wheel
+from purgatorio.timer.intrusive.wheel import HANDLE_BITS, NO_CALLS, Calls, Due, Wheel
 from purgatorio.timer.task import TimerTask
 from purgatorio.timer.undriven import Undriven
 
@@ -101,7 +102,7 @@ class CallNode(Node):
         self._timer = timer
 
     def cancel(self) -> None:
-        """Cancel the run of the function. No effect if a drain has taken it."""
+        """Cancel the run of the function. No effect if a drain has taken it, except with a `LoopExecutor`."""
         timer = self._timer
         lock = timer._lock
         lock.acquire()
@@ -109,9 +110,9 @@ class CallNode(Node):
             was_linked = timer._wheel.unlink(self)
         finally:
             lock.release()
-        # A task that a drain has taken still runs: the drain has its function. Outside the lock, because a finalizer
-        # may run.
-        if was_linked:
+        # A task that a drain has taken still runs, except on a loop: the drain has its function. Outside the lock,
+        # because a finalizer may run.
+        if was_linked or timer._handed is not None:
             self._callback = None
 
     def is_wanted(self) -> bool:
@@ -143,8 +144,8 @@ class IntrusiveTimer(Owned):
     as linked nodes. None: the cheaper of both in this build (docs/measured/performance.md). `executor` runs the tasks,
     by default one thread called `executor-<name>`. `faults` gets the exceptions of tasks."""
 
-    __slots__ = ("_alarm", "_closed", "_executor", "_lock", "_now_ms", "_now_ns", "_sleepers", "_sync", "_wake_tick",
-                 "_wheel", "faults", "integer_handles", "name", "tick_ms", "undriven")  # fmt: skip
+    __slots__ = ("_alarm", "_closed", "_executor", "_handed", "_lock", "_now_ms", "_now_ns", "_sleepers", "_sync",
+                 "_wake_tick", "_wheel", "faults", "integer_handles", "name", "tick_ms", "undriven")  # fmt: skip
 
     def __init__(
         self,
@@ -177,6 +178,8 @@ class IntrusiveTimer(Owned):
         self._wheel = Wheel(wheel_size, levels, self._now_ms() // tick_ms)
         self.undriven = Undriven(name, self._wheel.size, sync) if clock is None else None
         self._alarm = Alarm(sync)
+        # With a `LoopExecutor`: the functions that the loop has and has not begun, by handle (`pop` is atomic).
+        self._handed: Calls | None = {} if isinstance(executor, LoopExecutor) else None
         self._closed = False
         self._sleepers = 0
         self._wake_tick: int | None = None
@@ -248,7 +251,8 @@ class IntrusiveTimer(Owned):
         return handle  # type: ignore[return-value]  # a number or a node inside; `Handle(...)` would be a call
 
     def call_later(self, delay_ms: int, callback: Callback) -> Handle:
-        """As `call_at`, with the deadline `delay_ms` from now."""
+        """As `call_at`, with the deadline `delay_ms` from now. Takes no arguments for the function: pass a
+        `functools.partial`, or call `ReaperTimer.call_later`."""
         if not isinstance(callback, FUNCTIONS) or callback.__code__.co_flags & CO_COROUTINE:
             require_function(callback)
         if self._forks != PROCESS.forks:
@@ -304,6 +308,9 @@ class IntrusiveTimer(Owned):
         """For a task, the same as `task.cancel()`. For a handle: the function does not run, unless a drain has taken it
         before. A second cancel has no effect.
 
+        With a `LoopExecutor`, a cancel or a move on the loop also stops a task or function that a drain has taken, as
+        in asyncio: if its run has not begun, it does not run.
+
         Use a handle only with its own timer. In another timer, the number may be the handle of another function."""
         if self._forks != PROCESS.forks:
             made_before_fork(self)
@@ -325,6 +332,8 @@ class IntrusiveTimer(Owned):
             callback = level.buckets[waiting >> level.handle_shift & level.mask].calls.pop(waiting, None)
             if callback is None:
                 callback = wheel.pop(waiting)
+                if callback is None and self._handed is not None:
+                    callback = self._handed.pop(waiting, None)
         finally:
             lock.release()
         # The function is kept until the lock is released, because its finalizer may use this timer. (Compiled code
@@ -389,6 +398,9 @@ class IntrusiveTimer(Owned):
             if now_tick < wheel.idle_until:
                 return False
             dues = wheel.take_due(now_tick)
+            if self._handed is not None:
+                for _, _, calls in dues or ():
+                    self._handed.update(calls)
         finally:
             lock.release()
         if dues is None:
@@ -411,6 +423,10 @@ class IntrusiveTimer(Owned):
                 raise
             with self._lock:
                 closed = self._closed
+                if self._handed is not None:
+                    for _, _, calls in dues:
+                        for late in [key for key in calls if self._handed.pop(key, None) is None]:
+                            del calls[late]
                 if not closed:
                     self._wheel.put_back(dues)
             # If the timer was closed meanwhile, the tasks are dropped, like all waiting tasks.
@@ -465,14 +481,19 @@ class DueBatch:
         """Run them all."""
         self.started = True
         faults = self._timer.faults
+        handed = self._timer._handed
         first: BaseException | None = None
         for _, nodes, calls in self._dues:
             for node in nodes:
+                if handed is not None and not node.is_wanted():
+                    continue
                 try:
                     node.run()
                 except BaseException as error:
                     first = first_exit(first, error, node)
-            for callback in calls.values():
+            for handle, callback in calls.items():
+                if handed is not None and handed.pop(handle, None) is None:
+                    continue
                 try:
                     try:
                         callback()
