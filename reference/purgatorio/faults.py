@@ -17,6 +17,7 @@ program, this call raises the exit. If the callback ran on a thread of this pack
 
 import logging
 from collections.abc import Callable, Iterable
+from traceback import extract_tb
 from typing import Final, Protocol
 
 from purgatorio.sync import Cell, Sync
@@ -57,8 +58,21 @@ def first_exit(first: BaseException | None, error: BaseException, subject: objec
     """For a loop over callbacks that continues after an exit: its end raises the first exit. Later exits are logged."""
     if first is None:
         return error
-    _log.error("%r ended with %r, after another callback had", subject, error, exc_info=error)
+    _log.error(
+        "%r, raised in %s, ended a callback (%r). Only the first such exception, %r, is raised again",
+        error,
+        raised_in(error),
+        subject,
+        first,
+        exc_info=error,
+    )
     return first
+
+
+def raised_in(error: BaseException) -> str:
+    """The function that raised the exception, with file and line."""
+    frames = extract_tb(error.__traceback__)
+    return f"{frames[-1].name} ({frames[-1].filename}:{frames[-1].lineno})" if frames else "a callback"
 
 
 def run_each(actions: Iterable[Callable[[], object]], faults: FaultPolicy) -> int:
@@ -95,7 +109,11 @@ class Exits:
         if not self._sync.outlives(error):
             raise error
         _log.error(
-            "%s continues after %r in a callback: `close` raises it again", thread, error, exc_info=error
+            "%s continues after %r in %s: `close` raises it again",
+            thread,
+            error,
+            raised_in(error),
+            exc_info=error,
         )
         if self._first.get() is None:
             self._first.set(error)

@@ -92,4 +92,6 @@ def require_name(what: str, name: object) -> None:
 
 def no_task(task: object) -> TypeError:
     """The error for a wrong argument of `add` or `cancel`."""
-    return TypeError(f"a timer takes a TimerTask or a result of call_later, not {task!r}")
+    return TypeError(
+        f"a timer takes a TimerTask (only its `cancel` also takes a result of call_later), not {task!r}"
+    )

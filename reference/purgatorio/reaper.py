@@ -105,7 +105,7 @@ class ReaperTimer(Owned):
     """A timer with its own reaper, wrapped around another timer (Kafka's SystemTimerReaper).
 
     Several users may share the timer, and its creator closes it. Raises ValueError for an empty name, and TypeError if
-    `timer` is no timer.
+    `timer` is no timer, or is a ReaperTimer.
 
     Around an `IntrusiveTimer`, `call_later` and `cancel` cost as much as without the wrapper.
     """
@@ -117,6 +117,8 @@ class ReaperTimer(Owned):
     ) -> None:
         require_name("reaper", reaper_name)
         given("a timer", timer)
+        if isinstance(timer, ReaperTimer):
+            raise TypeError("a ReaperTimer drains itself: use it as it is, or wrap its inner timer")
         super().__init__()
         self.name = reaper_name
         self._timer = timer
@@ -148,8 +150,8 @@ class ReaperTimer(Owned):
         return task
 
     def cancel(self, waiting: Handle | TimerTask) -> None:
-        """For a task: the same as `task.cancel()`. For a handle of `call_later`: the function will not run. If it is
-        running already, it runs to its end. Raises TypeError for any other object."""
+        """As `cancel` of the inner timer. A function or task that the executor already has may still run (see
+        `IntrusiveTimer.cancel`). Raises TypeError for an object that is no task and no handle."""
         wheel = self._wheel
         if wheel is not None:
             wheel.cancel(waiting)

@@ -23,6 +23,7 @@ from heapq import heapreplace
 from typing import Final, Generic, TypeVar, cast
 
 from purgatorio.compiling import mypyc_attr
+from purgatorio.faults import raised_in
 from purgatorio.lock import COMPILED, Mutex, mutex_over
 from purgatorio.process import PROCESS, made_before_fork
 from purgatorio.sync import (
@@ -334,9 +335,10 @@ class _Executor:
                 if not self._sync.outlives(error):
                     raise
                 self._tell(
-                    "executor %s continues after %r in an action: closing it raises it again",
+                    "executor %s continues after %r in %s: closing it raises it again",
                     self._name,
                     error,
+                    raised_in(error),
                 )
                 if self._exit is None:
                     self._exit = error

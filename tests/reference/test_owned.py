@@ -91,6 +91,11 @@ def test_parts_are_looked_at_when_they_are_given() -> None:
     for given in (None, 42, IntrusiveTimer):
         with pytest.raises(TypeError, match=said("a timer is needed")):
             ReaperTimer("r", given)  # type: ignore[arg-type]  # what it refuses
+    with (
+        ReaperTimer("reaper", IntrusiveTimer("inner")) as driven,
+        pytest.raises(TypeError, match="drains itself"),
+    ):
+        ReaperTimer("second", driven)
     with pytest.raises(TypeError, match=said("a timer is needed, not 42: it has no add")):
         Purgatory[Never]("p", 42)  # type: ignore[arg-type]  # what it refuses
     with (

@@ -39,7 +39,8 @@ class _HeapEntry:
 
 
 class HeapTimer(ExecutorTimer):
-    """A timer made of one heap, for few tasks. `tick_ms` is at least 1 (else ValueError)."""
+    """A timer made of one heap, for few tasks: a cancel searches all pending tasks. `tick_ms` is at least 1 (else
+    ValueError)."""
 
     __slots__ = ("_queue", "tick_ms")
 
