@@ -93,7 +93,9 @@ class Stage:
         holds = call["holds"]
         assert isinstance(holds, list), "as the driver writes it"
         for hold in holds:
-            self._held.pop(hold).put(call)
+            # None: `close` resumed the thread between the two steps of `stop`, and the thread said "held" after that.
+            if (calls := self._held.pop(hold, None)) is not None:
+                calls.put(call)
 
     def hand(self, call: Call) -> None:
         """Give the call to the paused thread that it names."""

@@ -265,7 +265,6 @@ class Execution:
                 self.current.greenlet.switch()  # type: ignore[union-attr]  # the current task goes on, so it has one
         self.steps = self.depth
         self.live = False
-        self._until = _FOR_EVER
         self.current = self._none
         for task in self.tasks:
             worker = task.greenlet
@@ -274,13 +273,16 @@ class Execution:
             if task.born < 0 and (task.finished or not task.begun):
                 self._idle.append(worker)
             else:
-                # A suspended task ends here. Its `finally` blocks run, and their operations are no steps.
+                # A suspended task ends here. Its `finally` blocks run, and their operations are no steps. But they are
+                # counted, because the task may have been suspended in the middle of a change, so that they loop.
                 self._leaving = 1
+                self._until = self.depth + MAX_STEPS
                 worker.throw()
                 self._leaving = 0
                 if not worker.dead:
                     _LEFT.append(worker)
             task.greenlet = None
+        self._until = _FOR_EVER
 
     def leave(self) -> None:
         """End the calling task, if the run has ended and the task would otherwise wait or loop.
@@ -304,6 +306,8 @@ class Execution:
         if depth < self._until:
             self.depth = depth + 1
             return
+        if self._leaving:
+            self.leave()
         task = self.current
         if (
             self.free
