@@ -239,7 +239,7 @@ cell have different seeds. A cell says how many runs had which verdict:
 A VIOLATED release is a false alarm until a public issue explains it. These issues explain the VIOLATED runs:
 
 {explanations}
-UNKNOWN, because the machine was too busy:
+UNKNOWN, after late responses that did not come again:
 
 {undecided}
 
