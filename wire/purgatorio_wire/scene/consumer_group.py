@@ -19,6 +19,7 @@ from purgatorio_wire.clause.consumer_group import (
     NO_ASSIGNOR,
     OFF,
     OFF_TOO,
+    OR_MORE,
     SHARE_BEAT,
     UNKNOWN_MEMBER,
     Owned,
@@ -168,7 +169,7 @@ async def consumers(
             rebalance_ms,
             api=api,
             later=names,
-            pattern=f"{topic}(-more)?" if by_pattern else None,
+            pattern=topic + OR_MORE if by_pattern else None,
         )
         for _ in range(count)
     ]
