@@ -216,7 +216,7 @@ def test_what_was_recorded_until_ctrl_c_is_kept_and_named(
     done = run("verify", "asyncio", "--report", str(tmp_path / "report.html"))
     folders = [path for path in tmp_path.iterdir() if path.name.startswith("purgatorio-traces-")]
     assert (done.exit_code, len(folders)) == (130, recorded)
-    assert all(f"traces: {folder}\n" in done.stderr for folder in folders)
+    assert all(f"purgatorio check {folder}\n" in done.stderr for folder in folders)
 
 
 def test_a_bad_end_is_reported_at_the_end_of_its_run(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 import tempfile
@@ -154,8 +155,10 @@ def _traces_folder(traces: Path | None, *, quiet: bool) -> Iterator[Path]:
         status = ended.code if isinstance(ended, SystemExit) else None
         if traces is None and (status == EXIT_STATUS[Verdict.PASS] or not any(folder.iterdir())):
             shutil.rmtree(folder, ignore_errors=True)
+        elif status is None:
+            click.echo(f"To judge the recorded runs: purgatorio check {shlex.quote(str(folder))}", err=True)
         elif not quiet:
-            click.echo(f"traces: {folder}", err=status is None)
+            click.echo(f"traces: {folder}")
         raise
 
 
