@@ -10,6 +10,7 @@ Never set here: `spark.sql.files.ignoreCorruptFiles`, which silently returns hal
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import shutil
 import subprocess
@@ -27,7 +28,7 @@ from pyspark.sql import SparkSession
 
 from purgatorio_conformance.java_home import find_java, home_for_spark
 from purgatorio_pipeline.shipping import ARCHIVE, is_shipped, write_archive
-from purgatorio_pipeline.stopping import DRIVER, ORDERLY_S, guarded_group
+from purgatorio_pipeline.stopping import DRIVER, ORDERLY_S, guarded_group, loading
 
 DRIVER_MEMORY: Final = "2g"
 SHUFFLE_PARTITIONS: Final = 8
@@ -90,7 +91,11 @@ def start_context(
         gateway = launch_gateway(conf, {"process_group": guarded_group()})  # type: ignore[no-untyped-call]  # in PySpark
         atexit.register(_end_machine)
         SparkContext._ensure_initialized(gateway=gateway)
-    context = SparkContext.getOrCreate(conf)
+    with loading():
+        # PySpark's own handler of Ctrl-C, which this removes in Purgatorio's programs, would use the interrupted
+        # connection and print two tracebacks.
+        context = SparkContext.getOrCreate(conf)
+    logging.getLogger().addFilter(_is_news)
     context.setLogLevel("ERROR")
     if not local and not is_shipped():
         try:
@@ -103,6 +108,11 @@ def start_context(
     global _started
     _started = context
     return context
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """False for the tracebacks that py4j logs when Ctrl-C interrupts a call: it raises the exceptions too."""
+    return record.module != "java_gateway"
 
 
 def tasks_so_far() -> tuple[int, int | None]:
@@ -133,6 +143,18 @@ def _end_machine() -> None:
         with suppress(OSError, KeyboardInterrupt, subprocess.TimeoutExpired):
             machine.stdin.close()
             machine.wait(ORDERLY_S)
+
+
+def kill_machine() -> bool:
+    """Kill the JVM that this process started, as kill -9 does. False if it started none (under spark-submit)."""
+    machine: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    if machine is None:
+        return False
+    # The threads that call the JVM, or that it calls, log the loss of their connections.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    machine.kill()
+    machine.wait()
+    return True
 
 
 def under_submit() -> bool:

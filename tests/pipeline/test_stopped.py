@@ -271,7 +271,7 @@ def test_an_interrupt_at_any_moment_ends_a_command(name: str, tmp_path: Path) ->
                 started.process.send_signal(signal.SIGINT)
                 said, _ = started.process.communicate(timeout=ORDERLY_S + GONE_S)
                 assert started.process.returncode in (STOPPED, 0, 1, 3), said
-                assert started.process.returncode != 1 or "Traceback" not in said, said
+                assert "Traceback" not in said, said
                 assert all_gone([*family, *started.family()])
             finally:
                 started.end()

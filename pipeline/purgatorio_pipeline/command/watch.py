@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -180,13 +179,18 @@ def _kafka(
 def _wait(query: StreamingQuery, watcher: Watcher) -> str:
     """Wait until the stream ends, or for Ctrl-C. Returns the error of the stream, if any."""
     try:
-        with suppress(KeyboardInterrupt):
-            query.awaitTermination()
+        query.awaitTermination()
+    except KeyboardInterrupt:
+        from purgatorio_pipeline.session import kill_machine
+
+        # The next `watch` repeats an unfinished batch. `stop` would interrupt the batch, and Spark would print its
+        # stacks, or fail because Ctrl-C broke the connection.
+        if not kill_machine():
+            query.stop()
     except StreamingQueryException as failed:
         refused = watcher.refused
         why = f"{refused.filename}: {refused.strerror}" if refused else str(failed)[:TOLD_OF_A_FAILURE]
         return f"the stream failed; to continue, run the command again: {why}"
-    query.stop()
     return ""
 
 
