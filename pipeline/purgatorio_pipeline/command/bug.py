@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from purgatorio_pipeline.command.options import option
 from purgatorio_stress.mutant.own_patches import BadPatches, bug_of
 from purgatorio_stress.mutant.patch import Bug
 
-mutant_option = click.option(
-    "--mutant",
-    metavar="FILE[:NAME]",
-    help="Patch the code with a bug before the run. FILE has patches; NAME selects one patch.",
-)
-"""The option of every command that takes one."""
+
+def mutant_option() -> Any:
+    """The option of every command that takes one."""
+    said = "Patch the code with a bug before the run. FILE has patches; NAME selects one patch."
+    return option(said, metavar="FILE[:NAME]")
 
 
 def bug_asked(text: str | None) -> Bug:

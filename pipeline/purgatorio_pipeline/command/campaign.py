@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -13,7 +14,7 @@ import click
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import JobOutcome, causes
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
-from purgatorio_pipeline.command.options import as_json, flag, folder, number
+from purgatorio_pipeline.command.options import argument, flag, folder, json_flag, number, option, taking
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
@@ -34,53 +35,37 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
 """
 
 
-@click.command(epilog=EPILOG)
-@click.argument("scenarios", nargs=-1, metavar="[SCENARIO[/DIALECT]]...")
-@folder("--out", "Folder for verdicts and traces.", required=True)
-@click.option(
-    "--strategy",
-    "strategies",
-    multiple=True,
-    type=click.Choice(STRATEGIES),
-    help="Strategy of the explorer jobs. Default: random. May be repeated.",
-)
-@click.option(
-    "--seeds",
-    default="0-9",
-    show_default=True,
-    help="Range of seeds, FIRST-LAST, for `pct`, `random` and stress jobs.",
-)
-@number("--schedules", "Largest number of schedules in an explorer job.", 1000, least=1)
-@number("--preemptions", "Largest number of preemptions in a schedule, for `bounded`.", 2, least=0, most=10)
-@click.option(
-    "--stress-rounds",
-    type=click.IntRange(0),
-    default=0,
-    help="Also run stress jobs, each with this number of rounds.",
-)
-@mutant_option
-@number("--limit limit_s", "Time limit of a job, in seconds.", 300.0, least=1)
-@number("--budget", "End after this number of schedules and rounds in total.", least=1)
-@click.option("--minutes", type=click.FloatRange(min=0), help="End after this number of minutes.")
-@flag("--first", "End at the first violation.")
-@number("--jobs workers", "Number of processes at a time. Default: the number of cores.", least=1)
-@as_json
-def command(
-    scenarios: tuple[str, ...],
-    out: Path,
-    strategies: tuple[str, ...],
-    seeds: str,
-    schedules: int,
-    preemptions: int,
-    stress_rounds: int,
-    mutant: str | None,
-    limit_s: float,
-    budget: int | None,
-    minutes: float | None,
-    first: bool,
-    workers: int | None,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class CampaignOptions:
+    scenarios: tuple[str, ...] = argument(nargs=-1, metavar="[SCENARIO[/DIALECT]]...")
+    out: Path = folder("Folder for verdicts and traces.", required=True)
+    strategies: tuple[str, ...] = option(
+        "Strategy of the explorer jobs. Default: random. May be repeated.",
+        named="--strategy", multiple=True, type=click.Choice(STRATEGIES),
+    )  # fmt: skip
+    seeds: str = option(
+        "Range of seeds, FIRST-LAST, for `pct`, `random` and stress jobs.", default="0-9", show_default=True
+    )
+    schedules: int = number("Largest number of schedules in an explorer job.", 1000, least=1)
+    preemptions: int = number(
+        "Largest number of preemptions in a schedule, for `bounded`.", 2, least=0, most=10
+    )
+    stress_rounds: int = option(
+        "Also run stress jobs, each with this number of rounds.", type=click.IntRange(0), default=0
+    )
+    mutant: str | None = mutant_option()
+    limit_s: float = number("Time limit of a job, in seconds.", 300.0, named="--limit", least=1)
+    budget: int | None = number("End after this number of schedules and rounds in total.", least=1)
+    minutes: float | None = option("End after this number of minutes.", type=click.FloatRange(min=0))
+    first: bool = flag("End at the first violation.")
+    workers: int | None = number(
+        "Number of processes at a time. Default: the number of cores.", named="--jobs", least=1
+    )
+    as_json: bool = json_flag()
+
+
+@taking(CampaignOptions, epilog=EPILOG)
+def command(asked: CampaignOptions) -> None:
     """Run many jobs of `purgatorio explore` and `purgatorio stress`.
 
     A job runs one scenario with one strategy and one seed.
@@ -92,29 +77,27 @@ def command(
     from purgatorio_pipeline.incremental.identity import fingerprint_of
     from purgatorio_pipeline.lake import Lake
 
-    jobs = _jobs(scenarios, strategies, _range(seeds), schedules, stress_rounds, mutant, preemptions)
-    runner = Runner(out.resolve(), limit_s, code=fingerprint_of(_code(mutant)))
+    jobs = _jobs(asked)
+    runner = Runner(asked.out.resolve(), asked.limit_s, code=fingerprint_of(_code(asked.mutant)))
     done = sum(runner.done(job) is not None for job in jobs)
-    with progress("running the campaign", len(jobs), "jobs", quiet=as_json) as going:
+    with progress("running the campaign", len(jobs), "jobs", quiet=asked.as_json) as going:
         going.tell(done)
 
         def tell(outcome: JobOutcome) -> None:
             nonlocal done
             done += 1
             going.tell(done)
-            if (outcome.broken or outcome.failure) and not as_json:
+            if (outcome.broken or outcome.failure) and not asked.as_json:
                 with going.aside():
                     click.echo(visible(_line(outcome), TEXT_LIMIT), err=True)
 
-        with Lake(out).owned(KIND):
-            campaign = run_campaign(
-                jobs,
-                runner,
-                budget=RunLimits(budget, minutes, first),
-                tell=tell,
-                workers=workers or os.cpu_count() or 1,
+        with Lake(asked.out).owned(KIND):
+            budget, workers = (
+                RunLimits(asked.budget, asked.minutes, asked.first),
+                asked.workers or os.cpu_count(),
             )
-    if as_json:
+            campaign = run_campaign(jobs, runner, budget=budget, tell=tell, workers=workers or 1)
+    if asked.as_json:
         click.echo(encoded(campaign.as_json()))
     else:
         for one, count in causes(campaign.outcomes):
@@ -125,7 +108,7 @@ def command(
             f"{runs:,} schedules and rounds, {sum(bool(one.failure) for one in campaign.outcomes):,} failed"
             + (f"; {campaign.left:,} left: {campaign.why}" if campaign.left else "")
         )
-        click.echo(f"rows and traces: {out}; one page: purgatorio report {out}")
+        click.echo(f"rows and traces: {asked.out}; one page: purgatorio report {asked.out}")
     sys.exit(EXIT_STATUS[campaign.verdict])
 
 
@@ -144,22 +127,14 @@ def _line(outcome: JobOutcome) -> str:
     return f"{outcome.verdict} {job.kind} {job.scenario} {job.strategy} seed {job.seed}: {what}"
 
 
-def _jobs(
-    names: tuple[str, ...],
-    strategies: tuple[str, ...],
-    seeds: range,
-    schedules: int,
-    stress_rounds: int,
-    mutant: str | None,
-    preemptions: int,
-) -> list[Job]:
-    bug = bug_asked(mutant)
+def _jobs(asked: CampaignOptions) -> list[Job]:
+    bug, seeds = bug_asked(asked.mutant), _range(asked.seeds)
     try:
-        asked = names or ((bug.scenario,) if bug.scenario else tuple(SCENARIOS))
-        pairs = [pair for name in asked for pair in dialects_named(name)]
+        names = asked.scenarios or ((bug.scenario,) if bug.scenario else tuple(SCENARIOS))
+        pairs = [pair for name in names for pair in dialects_named(name)]
         return plan(
-            [f"{name}/{dialect}" for name, dialect in pairs], strategies or ("random",), seeds, schedules,
-            stress_rounds=stress_rounds, mutant=bug.name, preemptions=preemptions,
+            [f"{name}/{dialect}" for name, dialect in pairs], asked.strategies or ("random",), seeds, asked.schedules,
+            stress_rounds=asked.stress_rounds, mutant=bug.name, preemptions=asked.preemptions,
         )  # fmt: skip
     except (NoJob, KeyError) as nothing:
         raise click.UsageError(str(nothing.args[0])) from None

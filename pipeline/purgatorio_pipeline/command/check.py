@@ -6,13 +6,13 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import click
 
 from purgatorio_pipeline.command.clause_id import clause_out_of
-from purgatorio_pipeline.command.options import flag
-from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, engine_options, show
+from purgatorio_pipeline.command.options import argument, flag, option, shared, taking
+from purgatorio_pipeline.command.output import EngineAsked, GroupedCommand, TablesOutput, show
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Engine, Focus, Judged
 from purgatorio_pipeline.sources import NoTraces, find_traces
@@ -36,41 +36,34 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
 """
 
 
-@click.command(cls=GroupedCommand, epilog=EPILOG)
-@click.argument("traces", nargs=-1)
-@engine_options
-@click.option("--run", help="Show only this run.")
-@click.option(
-    "--clause",
-    type=clause_out_of(list(dict.fromkeys((*CLAUSES, *WIRE_CLAUSES)))),
-    metavar="ID",
-    help="Show only this clause, such as O4.",
-)
-@click.option("--operation", help="Judge only this operation or task. Sets --engine process.")
-@flag(
-    "--allow-idle",
-    "Ignore clauses that nothing in the trace could break. By default, such a clause makes the run UNKNOWN.",
-)
-@flag("--profiles", "List the profiles.")
-@flag("--clauses", "List the clauses.")
-def command(
-    traces: Sequence[str],
-    engine: EngineAsked,
-    output: CheckOutput,
-    run: str | None,
-    clause: str | None,
-    operation: str | None,
-    allow_idle: bool,
-    profiles: bool,
-    clauses: bool,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    traces: Sequence[str] = argument(nargs=-1)
+    engine: EngineAsked = shared(EngineAsked)
+    output: TablesOutput = shared(TablesOutput)
+    run: str | None = option("Show only this run.")
+    clause: str | None = option(
+        "Show only this clause, such as O4.",
+        type=clause_out_of(list(dict.fromkeys((*CLAUSES, *WIRE_CLAUSES)))), metavar="ID",
+    )  # fmt: skip
+    operation: str | None = option("Judge only this operation or task. Sets --engine process.")
+    allow_idle: bool = flag(
+        "Ignore clauses that nothing in the trace could break. By default, such a clause makes the run UNKNOWN."
+    )
+    profiles: bool = flag("List the profiles.")
+    clauses: bool = flag("List the clauses.")
+
+
+@taking(CheckOptions, cls=GroupedCommand, epilog=EPILOG)
+def command(asked: CheckOptions) -> None:
     """Judge recorded TRACES (files, folders, globs).
 
     The header of a trace names a profile. A profile is a set of clauses, and a clause is one promise.
     """
-    if profiles or clauses:
-        _list(profiles, clauses)
+    if asked.profiles or asked.clauses:
+        _list(asked.profiles, asked.clauses)
         return
+    traces, engine, output, operation = asked.traces, asked.engine, asked.output, asked.operation
     if not traces:
         raise click.UsageError("no trace named: give a file, a folder or a glob")
     try:
@@ -90,16 +83,16 @@ def command(
     what = f"checking {counted(len(paths), 'trace') if paths else ' '.join(uris)} {choice}"
     try:
         judged = engine.judge(
-            choice.engine, what, paths, output, operation=operation, uris=uris, allow_idle=allow_idle
+            choice.engine, what, paths, output, operation=operation, uris=uris, allow_idle=asked.allow_idle
         )
     except NoTraces as nothing:
         raise click.UsageError(str(nothing)) from None
-    focus = Focus(run, clause, operation)
-    if not allow_idle and operation is None:
+    focus = Focus(asked.run, asked.clause, operation)
+    if not asked.allow_idle and operation is None:
         judged = replace(judged, result=without_silent_pass(judged.result))
     if not focus.of(judged).result.runs:
         # A missing name must not pass: in CI, nothing would be checked.
-        what = f"run {run!r}" if run is not None else "run"
+        what = f"run {asked.run!r}" if asked.run is not None else "run"
         raise click.UsageError(
             f"no {what}"
             + (f" has {operation!r}" if operation is not None else f" in these traces{_runs(judged)}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_pipeline.command.options import as_json
+from purgatorio_pipeline.command.options import argument, json_flag, option, taking
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked
 from purgatorio_pipeline.comparison import Change, Comparison, compare
@@ -46,20 +47,21 @@ invalid, 3 a clause that was judged before is UNKNOWN now, or a trace of BEFORE 
 """
 
 
-@click.command(epilog=EPILOG)
-@click.argument("before")
-@click.argument("after")
-@click.option(
-    "--engine",
-    type=click.Choice([e.value for e in Engine]),
-    help="Judge on Spark or in this process. Default: by the size of the traces.",
-)
-@click.option("--master", help="Spark master, such as spark://host:7077.")
-@click.option("--markdown", type=file, help="Write the comparison in Markdown.")
-@as_json
-def command(
-    before: str, after: str, engine: str | None, master: str | None, markdown: Path | None, as_json: bool
-) -> None:
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    before: str = argument()
+    after: str = argument()
+    engine: str | None = option(
+        "Judge on Spark or in this process. Default: by the size of the traces.",
+        type=click.Choice([e.value for e in Engine]),
+    )
+    master: str | None = option("Spark master, such as spark://host:7077.")
+    markdown: Path | None = option("Write the comparison in Markdown.", type=file)
+    as_json: bool = json_flag()
+
+
+@taking(CompareOptions, epilog=EPILOG)
+def command(asked: CompareOptions) -> None:
     """Compare two sets of traces, from before and after a change: the verdicts and the lateness.
 
     \b
@@ -67,19 +69,19 @@ def command(
     """
 
     try:
-        sides = [(place, find_traces([place])) for place in (before, after)]
+        sides = [(place, find_traces([place])) for place in (asked.before, asked.after)]
     except NoTraces as nothing:
         raise click.UsageError(str(nothing)) from None
 
     def judge(place: str, paths: Sequence[Path]) -> Judged:
         what = f"checking {counted(len(paths), 'trace')} of {place}"
-        asked, output = EngineAsked(engine, master), CheckOutput(json=as_json)
-        return asked.judge(asked.choice(paths, output).engine, what, paths, output)
+        engine, output = EngineAsked(asked.engine, asked.master), CheckOutput(json=asked.as_json)
+        return engine.judge(engine.choice(paths, output).engine, what, paths, output)
 
     compared = compare(*(judge(place, paths) for place, paths in sides))
-    if markdown is not None:
-        write_whole(markdown, comparison_markdown(compared))
-    if as_json:
+    if asked.markdown is not None:
+        write_whole(asked.markdown, comparison_markdown(compared))
+    if asked.as_json:
         click.echo(encoded(compared.as_json()))
     else:
         _tell(Console(), compared)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from purgatorio_pipeline.command.line import echo_line, wrapped
+from purgatorio_pipeline.command.options import argument, flag, json_flag, option, taking
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.printed import BROKEN_SHOWN
@@ -23,44 +25,33 @@ class _Refused(click.ClickException):
     exit_code = 2
 
 
-@click.command(
-    "convert", epilog="Exit status: 0 converted, 2 broken lines, an incomplete file, or wrong usage."
+@dataclass(frozen=True, slots=True)
+class ConvertOptions:
+    trace: Path = argument(type=click.Path(exists=True, dir_okay=False, path_type=Path))
+    out: Path = argument(type=click.Path(dir_okay=False, path_type=Path))
+    force: bool = flag("Overwrite OUT if it exists.")
+    keep_going: bool = flag(
+        "Leave out broken lines, or each request of a log with a bad row. The end record counts them as dropped."
+    )
+    mapping: Path | None = option(
+        "Read TRACE as your own log (JSON lines, CSV, Parquet). MAPPING.toml explains the columns of the log. If "
+        "--map sets all entries, leave out this option.",
+        named="--from-log", metavar="MAPPING.toml", is_flag=False, flag_value="-",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    )  # fmt: skip
+    assigned: tuple[str, ...] = option(
+        "Set one entry of the mapping, such as id=request_id, instead of the entry in MAPPING.toml.",
+        named="--map", metavar="NAME=VALUE", multiple=True,
+    )  # fmt: skip
+    as_json: bool = json_flag()
+
+
+@taking(
+    ConvertOptions,
+    "convert",
+    epilog="Exit status: 0 converted, 2 broken lines, an incomplete file, or wrong usage.",
 )
-@click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--force", is_flag=True, help="Overwrite OUT if it exists.")
-@click.option(
-    "--keep-going",
-    is_flag=True,
-    help="Leave out broken lines, or each request of a log with a bad row. The end record counts them as dropped.",
-)
-@click.option(
-    "--from-log",
-    "mapping",
-    metavar="MAPPING.toml",
-    is_flag=False,
-    flag_value="-",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-    help="Read TRACE as your own log (JSON lines, CSV, Parquet). MAPPING.toml explains the columns of the log. If "
-    "--map sets all entries, leave out this option.",
-)
-@click.option(
-    "--map",
-    "assigned",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Set one entry of the mapping, such as id=request_id, instead of the entry in MAPPING.toml.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def command(
-    trace: Path,
-    out: Path,
-    force: bool,
-    keep_going: bool,
-    mapping: Path | None,
-    assigned: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def command(asked: ConvertOptions) -> None:
     """Convert the file TRACE to the file OUT.
 
     The suffix of OUT determines the new form: .jsonl, .ndjson, .jsonl.gz, .jsonl.zst or .parquet. The first bytes of
@@ -71,47 +62,37 @@ def command(
       purgatorio convert run.parquet run.jsonl.gz --force
       purgatorio convert requests.csv run.jsonl --from-log mapping.toml
     """
-    if mapping is not None or assigned:
-        _from_log(trace, out, force, keep_going, mapping, assigned, as_json)
+    if asked.mapping is not None or asked.assigned:
+        _from_log(asked)
         return
+    trace, out, force, keep_going = asked.trace, asked.out, asked.force, asked.keep_going
     try:
-        with progress(f"converting {_shown(trace)}", unit="events", quiet=as_json) as going:
+        with progress(f"converting {_shown(trace)}", unit="events", quiet=asked.as_json) as going:
             if is_wire_trace(trace):
                 result = convert_wire(trace, out, force=force, keep_going=keep_going)
             else:
                 result = convert(trace, out, force=force, keep_going=keep_going, progress=going.tell)
     except (CannotConvert, OSError) as bad:
         raise click.UsageError(str(bad)) from None
-    if as_json:
+    if asked.as_json:
         click.echo(encoded(_json(result, trace, out)))
     else:
         _report(result, trace, out)
     sys.exit(EXIT_STATUS[Verdict.PASS if result.valid else Verdict.INVALID_TRACE])
 
 
-def _from_log(
-    log: Path,
-    out: Path,
-    force: bool,
-    keep_going: bool,
-    mapping: Path | None,
-    assigned: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def _from_log(asked: ConvertOptions) -> None:
+    log, out = asked.trace, asked.out
     try:
-        with progress(f"reading {_shown(log)}", unit="rows", quiet=as_json) as going:
+        with progress(f"reading {_shown(log)}", unit="rows", quiet=asked.as_json) as going:
+            mapping = read_mapping(None if str(asked.mapping) == "-" else asked.mapping, asked.assigned)
             made = convert_log(
-                log,
-                out,
-                read_mapping(None if str(mapping) == "-" else mapping, assigned),
-                force=force,
-                keep_going=keep_going,
-                progress=going.tell,
+                log, out, mapping, force=asked.force, keep_going=asked.keep_going, progress=going.tell
             )
     except (CannotConvert, OSError) as bad:
         # The data are wrong, not the command, so the usage text would not help.
         raise _Refused(wrapped(f"Error: {bad}", 0, WIDTH).removeprefix("Error: ")) from None
-    if as_json:
+    if asked.as_json:
         said = {
             "kind": "convert", "verdict": str(Verdict.PASS), "trace": str(log), "out": str(out), "run": made.run,
             "rows": made.rows, "requests": made.requests, "events": made.events, "ends": dict(made.ends),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from typing import Final
 
 import click
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
 from purgatorio_pipeline.command.explore_foreign import run_foreign, run_foreign_token
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_pipeline.command.options import as_json, flag, number, refuse
+from purgatorio_pipeline.command.options import argument, flag, json_flag, number, option, refuse, taking
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
@@ -30,69 +31,51 @@ from purgatorio_stress.random_program.search import DrawnSearch, search_drawn
 from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 
 
-@click.command("explore", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")
-@click.argument("scenarios", nargs=-1, metavar="[SCENARIO[/DIALECT]]...")
-@flag("--list show_list", "List the scenarios.")
-@click.option(
-    "--strategy",
-    type=click.Choice(STRATEGIES),
-    help="Search strategy. Default: a strategy that can explore the scenario completely.",
-)
-@number("--preemptions", "Largest number of preemptions in a schedule, for `bounded`.", 2, least=0, most=10)
-@number("--schedules", "Largest number of schedules.", 200_000, least=1)
-@number(
-    "--seconds",
-    "Time limit in CPU seconds for each scenario. With --drawn: CPU seconds for all programs. With --package: "
-    "elapsed seconds.",
-    300.0,
-    least=0,
-)
-@number("--seed", "Random seed, for `pct`, `random` and --drawn.", 0)
-@mutant_option
-@flag("--drawn", "Run random programs. With --drawn, SCENARIO names the class to test, such as `hashed`.")
-@click.option(
-    "--package",
-    "packages",
-    multiple=True,
-    metavar="NAME",
-    help="Explore this Python package. The package is not modified.",
-)
-@click.option(
-    "--adapter",
-    metavar="MODULE:CLASS",
-    help="For --package: your class, with methods thread_... and check().",
-)
-@click.option(
-    "--early",
-    type=click.IntRange(0, 9),
-    default=0,
-    help="For --package: how many sleeps and timed waits of each thread may end while other threads can still run. "
-    "Default: none.",
-)
-@flag("--races", "Count data races of plain variables as violations.")
-@click.option(
-    "--replay", "token", metavar="TOKEN", help="Repeat one execution. A counterexample prints the TOKEN."
-)
-@flag("--verbose", "For --package: show every step, also inside calls of `threading` and `queue`.")
-@as_json
-def command(
-    scenarios: tuple[str, ...],
-    show_list: bool,
-    strategy: str | None,
-    preemptions: int,
-    schedules: int,
-    seconds: float,
-    seed: int,
-    mutant: str | None,
-    drawn: bool,
-    packages: tuple[str, ...],
-    adapter: str | None,
-    early: int,
-    races: bool,
-    token: str | None,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class ExploreOptions:
+    scenarios: tuple[str, ...] = argument(nargs=-1, metavar="[SCENARIO[/DIALECT]]...")
+    show_list: bool = flag("List the scenarios.", named="--list")
+    strategy: str | None = option(
+        "Search strategy. Default: a strategy that can explore the scenario completely.",
+        type=click.Choice(STRATEGIES),
+    )
+    preemptions: int = number(
+        "Largest number of preemptions in a schedule, for `bounded`.", 2, least=0, most=10
+    )
+    schedules: int = number("Largest number of schedules.", 200_000, least=1)
+    seconds: float = number(
+        "Time limit in CPU seconds for each scenario. With --drawn: CPU seconds for all programs. With --package: "
+        "elapsed seconds.",
+        300.0,
+        least=0,
+    )
+    seed: int = number("Random seed, for `pct`, `random` and --drawn.", 0)
+    mutant: str | None = mutant_option()
+    drawn: bool = flag(
+        "Run random programs. With --drawn, SCENARIO names the class to test, such as `hashed`."
+    )
+    packages: tuple[str, ...] = option(
+        "Explore this Python package. The package is not modified.",
+        named="--package", multiple=True, metavar="NAME",
+    )  # fmt: skip
+    adapter: str | None = option(
+        "For --package: your class, with methods thread_... and check().", metavar="MODULE:CLASS"
+    )
+    early: int = option(
+        "For --package: how many sleeps and timed waits of each thread may end while other threads can still run. "
+        "Default: none.",
+        type=click.IntRange(0, 9), default=0,
+    )  # fmt: skip
+    races: bool = flag("Count data races of plain variables as violations.")
+    token: str | None = option(
+        "Repeat one execution. A counterexample prints the TOKEN.", named="--replay", metavar="TOKEN"
+    )
+    verbose: bool = flag("For --package: show every step, also inside calls of `threading` and `queue`.")
+    as_json: bool = json_flag()
+
+
+@taking(ExploreOptions, "explore", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")
+def command(asked: ExploreOptions) -> None:
     """Run Python code under many interleavings of its threads, and judge each run by the clauses.
 
     The code is the reference (Purgatorio's own timers and purgatories), or your package (--package).
@@ -119,42 +102,44 @@ def command(
       purgatorio explore --package my_timer --adapter my_adapter:MyTimer
       purgatorio explore --replay TOKEN
     """
-    if show_list:
+    if asked.show_list:
         for scenario in SCENARIOS.values():
             echo_line(f"{scenario.name:30} {scenario.threads} threads  {scenario.about}", 42)
         return
-    if packages or adapter:
+    if asked.packages or asked.adapter:
         refuse("with --package", "scenarios", "mutant", "drawn", "token")
         run_foreign(
-            packages, adapter, Limits(schedules, seconds, preemptions),
-            strategy=strategy, seed=seed, early=early, races_count=races, as_json=as_json,
-            verbose=verbose,
+            asked.packages, asked.adapter, Limits(asked.schedules, asked.seconds, asked.preemptions),
+            strategy=asked.strategy, seed=asked.seed, early=asked.early, races_count=asked.races,
+            as_json=asked.as_json, verbose=asked.verbose,
         )  # fmt: skip
     refuse("without --package", "early")
-    bug = bug_asked(mutant)
-    if token is not None:
+    bug = bug_asked(asked.mutant)
+    if asked.token is not None:
         refuse(
             "with --replay", "scenarios", "strategy", "preemptions", "schedules", "seconds", "seed", "drawn"
         )
-        _replay(token, bug, races, as_json, verbose)
+        _replay(asked.token, bug, asked)
         return
-    if drawn:
+    if asked.drawn:
         refuse("with --drawn", "strategy", "preemptions", "schedules")
-        _draw(scenarios, seconds, seed, bug, races, as_json)
+        _draw(asked, bug)
         return
-    limits = Limits(schedules, seconds, preemptions, clock=time.process_time)
+    limits = Limits(asked.schedules, asked.seconds, asked.preemptions, clock=time.process_time)
     explored: list[ScenarioResult] = []
-    pairs = _chosen(scenarios)
-    with progress("exploring", len(pairs), "scenarios", quiet=as_json) as going:
+    pairs = _chosen(asked.scenarios)
+    with progress("exploring", len(pairs), "scenarios", quiet=asked.as_json) as going:
         for name, dialect in pairs:
             going.tell(len(explored), f"exploring {name}/{dialect}")
-            one = explore(name, dialect, limits, strategy=strategy, seed=seed, bug=bug, races=races)
+            one = explore(
+                name, dialect, limits, strategy=asked.strategy, seed=asked.seed, bug=bug, races=asked.races
+            )
             explored.append(one)
-            if not as_json:
+            if not asked.as_json:
                 with going.aside():
                     _show(one)
     verdict = worst(one.verdict for one in explored)
-    if as_json:
+    if asked.as_json:
         _echo_json(verdict, [one.printed() for one in explored])
     sys.exit(EXIT_STATUS[verdict])
 
@@ -178,8 +163,8 @@ def _echo_json(verdict: Verdict, scenarios: list[printed.Explored], drawn: Drawn
     click.echo(encoded(whole))
 
 
-def _draw(subjects: tuple[str, ...], seconds: float, seed: int, bug: Bug, races: bool, as_json: bool) -> None:
-    unknown = [name for name in subjects if name not in VOCABULARIES]
+def _draw(asked: ExploreOptions, bug: Bug) -> None:
+    unknown = [name for name in asked.scenarios if name not in VOCABULARIES]
     if unknown:
         raise click.UsageError(
             f"no subject {unknown[0]!r} for random programs; there are {', '.join(VOCABULARIES)}"
@@ -187,11 +172,11 @@ def _draw(subjects: tuple[str, ...], seconds: float, seed: int, bug: Bug, races:
     start_s = time.process_time()
 
     def so_far() -> tuple[float, float]:
-        return time.process_time() - start_s, seconds
+        return time.process_time() - start_s, asked.seconds
 
-    with progress("exploring random programs", unit="CPU seconds", quiet=as_json, poll=so_far):
-        done = search_drawn(seconds, seed, subjects, bug=bug, races=races)
-    if as_json:
+    with progress("exploring random programs", unit="CPU seconds", quiet=asked.as_json, poll=so_far):
+        done = search_drawn(asked.seconds, asked.seed, asked.scenarios, bug=bug, races=asked.races)
+    if asked.as_json:
         found = [] if done.found is None else [done.found.printed()]
         _echo_json(done.verdict, found, done)
     else:
@@ -236,16 +221,16 @@ def _show(one: ScenarioResult) -> None:
         echo_line(" " * _INDENT + f"{found.broken[0].clause}: {found.broken[0].seen}", _INDENT)
 
 
-def _replay(text: str, bug: Bug, races: bool, as_json: bool, verbose: bool) -> None:
+def _replay(text: str, bug: Bug, asked: ExploreOptions) -> None:
     try:
         token = Token.parse(text)
         if token.scenario == FOREIGN:
-            run_foreign_token(token, as_json, verbose)
-        run = replay_token(token, bug, races=races)
+            run_foreign_token(token, asked.as_json, asked.verbose)
+        run = replay_token(token, bug, races=asked.races)
     except (BadToken, NoEnd) as error:
         raise click.UsageError(str(error)) from None
     verdict = Verdict.VIOLATED if run.broken else Verdict.PASS
-    if as_json:
+    if asked.as_json:
         _echo_json(verdict, [_replayed(token, run, verdict)])
     else:
         click.echo(table(run, run.broken, str(token), bug.option))

@@ -7,11 +7,12 @@ import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 
 import click
 
 from purgatorio_pipeline.command.claim_table import collect, finish
-from purgatorio_pipeline.command.options import as_json, flag
+from purgatorio_pipeline.command.options import argument, flag, json_flag, option, taking
 from purgatorio_pipeline.stopping import begin_worker
 from purgatorio_spec.campaign import chosen, judge_claim
 from purgatorio_spec.claim_result import ClaimResult
@@ -20,15 +21,19 @@ USUAL_PROCESSES = min(2, os.cpu_count() or 1)
 """The searches share memory bandwidth: more than two gain little."""
 
 
-@click.command("model", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")
-@click.argument("claims", nargs=-1, metavar="[CLAIM]...")
-@flag("--deep", "Check larger bounds too (several minutes more).")
-@flag("--stories", "Print the shortest path of every mistake, with a column for each thread.")
-@click.option(
-    "--processes", type=click.IntRange(1, 64), default=USUAL_PROCESSES, help="Number of searches at a time."
-)
-@as_json
-def command(claims: tuple[str, ...], deep: bool, stories: bool, processes: int, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    claims: tuple[str, ...] = argument(nargs=-1, metavar="[CLAIM]...")
+    deep: bool = flag("Check larger bounds too (several minutes more).")
+    stories: bool = flag("Print the shortest path of every mistake, with a column for each thread.")
+    processes: int = option(
+        "Number of searches at a time.", type=click.IntRange(1, 64), default=USUAL_PROCESSES
+    )
+    as_json: bool = json_flag()
+
+
+@taking(ModelOptions, "model", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")
+def command(asked: ModelOptions) -> None:
     """Check every state of small models of the purgatory and of the wheel, within the printed bounds.
 
     A claim is a property of a model. Each claim has negative controls: models with a known mistake that must break the
@@ -40,15 +45,16 @@ def command(claims: tuple[str, ...], deep: bool, stories: bool, processes: int, 
       purgatorio model --deep --json
     """
     try:
-        names = chosen(deep, claims)
+        names = chosen(asked.deep, asked.claims)
     except KeyError as unknown:
         raise click.UsageError(
             f"no claim {unknown.args[0]!r}; there are: {', '.join(chosen(True))}"
         ) from None
     start = time.perf_counter()
-    results, stopped = collect(judge_claims(names, processes), len(names), "searching", quiet=as_json)
+    searches = judge_claims(names, asked.processes)
+    results, stopped = collect(searches, len(names), "searching", quiet=asked.as_json)
     results.sort(key=lambda result: names.index(result.id))
-    finish(results, len(names), stopped, as_json, stories, time.perf_counter() - start)
+    finish(results, len(names), stopped, asked.as_json, asked.stories, time.perf_counter() - start)
 
 
 def judge_claims(names: list[str], processes: int) -> Iterator[ClaimResult]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import click
 from msgspec import UNSET, UnsetType
 from rich.console import Console
 
 from purgatorio_pipeline.command.failed import told_status
+from purgatorio_pipeline.command.options import flag, json_flag, option
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
@@ -40,9 +40,6 @@ from purgatorio_pipeline.report.terminal import print_check
 from purgatorio_spec.failure import Failure, surviving
 from purgatorio_spec.whole_file import write_whole
 
-R = TypeVar("R")
-T = TypeVar("T", "CheckOutput", "EngineAsked")
-
 OPTION_GROUPS: Final = {
     "Engine": ("engine", "master", "memory", "full", "out"),
     "Output": ("report", "junit", "sarif", "markdown", "json", "verbose"),
@@ -52,13 +49,17 @@ OPTION_GROUPS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CheckOutput:
-    json: bool
-    verbose: bool = False
     out: Path | str | None = None
-    report: Path | None = None
-    junit: Path | None = None
-    sarif: Path | None = None
-    markdown: Path | None = None
+    report: Path | None = option(
+        "Write an HTML page that needs no network.", named="--report --html", type=file
+    )
+    junit: Path | None = option("Write JUnit XML, with a test case for each clause.", type=file)
+    sarif: Path | None = option("Write SARIF 2.1.0 for code scanning.", type=file)
+    markdown: Path | None = option("Write a Markdown summary for a CI job.", type=file)
+    json: bool = json_flag()
+    verbose: bool = flag(
+        "Show every run, every cause of a violation, and the reason of every SKIPPED clause."
+    )
 
 
 def place(value: str) -> Path | str:
@@ -67,11 +68,30 @@ def place(value: str) -> Path | str:
 
 
 @dataclass(frozen=True, slots=True)
+class TablesOutput(CheckOutput):
+    """The output of a command that may judge on Spark."""
+
+    out: Path | str | None = option(
+        "Folder or Hadoop URI for Spark's tables of verdicts. The next command with this folder reads only new or "
+        "changed traces.",
+        type=place,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class EngineAsked:
-    engine: str | None = None
-    master: str | None = None
-    memory: str | None = None
-    full: bool = False
+    engine: str | None = option(
+        "Judge on Spark or in this process, with equal verdicts. Default: process for small inputs.",
+        type=click.Choice([e.value for e in Engine]),
+    )
+    master: str | None = option(
+        "Spark master, such as spark://host:7077. Default: local[*], or the master that spark-submit sets."
+    )
+    memory: str | None = option("Heap of the Spark driver, such as 3g.")
+    full: bool = flag(
+        "Judge every operation event by event, without the fast path, which skips correct operations. Slower. "
+        "The verdicts are equal."
+    )
 
     def choice(self, paths: Iterable[Path], output: CheckOutput, uris: Sequence[str] = ()) -> Choice:
         """The engine, by the options and the size of the input. Raises `click.UsageError`."""
@@ -122,9 +142,9 @@ class GroupedCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-        for option, count in Counter(given).items():
-            if count > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
-                raise click.UsageError(f"{option.opts[0]} is given {count} times: give the option once", ctx)
+        for one, count in Counter(given).items():
+            if count > 1 and isinstance(one, click.Option) and not (one.multiple or one.is_flag):
+                raise click.UsageError(f"{one.opts[0]} is given {count} times: give the option once", ctx)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -141,64 +161,6 @@ class GroupedCommand(click.Command):
 
 def _group_of(name: str) -> str:
     return next((title for title, names in OPTION_GROUPS.items() if name in names), "Options")
-
-
-def engine_options(function: Callable[..., R]) -> Callable[..., R]:
-    """Adds the engine and output options; the function gets them as an `EngineAsked` and a `CheckOutput`."""
-
-    @click.option(
-        "--engine",
-        type=click.Choice([e.value for e in Engine]),
-        help="Judge on Spark or in this process, with equal verdicts. Default: process for small inputs.",
-    )
-    @click.option(
-        "--master",
-        help="Spark master, such as spark://host:7077. Default: local[*], or the master that spark-submit sets.",
-    )
-    @click.option("--memory", help="Heap of the Spark driver, such as 3g.")
-    @click.option(
-        "--full",
-        is_flag=True,
-        help="Judge every operation event by event, without the fast path, which skips correct operations. Slower. "
-        "The verdicts are equal.",
-    )
-    @click.option(
-        "--out",
-        type=place,
-        help="Folder or Hadoop URI for Spark's tables of verdicts. The next command with this folder reads only new or "
-        "changed traces.",
-    )
-    @output_options
-    @functools.wraps(function)
-    def wrapped(**options: Any) -> R:
-        return function(engine=_taken(EngineAsked, options), **options)
-
-    return wrapped
-
-
-def output_options(function: Callable[..., R]) -> Callable[..., R]:
-    """Adds the output options; the function gets them as a `CheckOutput`."""
-
-    @click.option("--report", "--html", type=file, help="Write an HTML page that needs no network.")
-    @click.option("--junit", type=file, help="Write JUnit XML, with a test case for each clause.")
-    @click.option("--sarif", type=file, help="Write SARIF 2.1.0 for code scanning.")
-    @click.option("--markdown", type=file, help="Write a Markdown summary for a CI job.")
-    @click.option("--json", is_flag=True, help="Print one JSON object and nothing else.")
-    @click.option(
-        "--verbose",
-        is_flag=True,
-        help="Show every run, every cause of a violation, and the reason of every SKIPPED clause.",
-    )
-    @functools.wraps(function)
-    def wrapped(**options: Any) -> R:
-        return function(output=_taken(CheckOutput, options), **options)
-
-    return wrapped
-
-
-def _taken(kind: type[T], options: dict[str, Any]) -> T:
-    """Moves the options that are fields of `kind` into a value of `kind`. A missing option is None."""
-    return kind(**{field.name: options.pop(field.name, None) for field in fields(kind)})
 
 
 def show(

@@ -5,26 +5,31 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import click
 
 from purgatorio_pipeline.command.claim_table import collect, finish
-from purgatorio_pipeline.command.options import as_json, flag, number
+from purgatorio_pipeline.command.options import flag, json_flag, number, option, taking
 from purgatorio_spec.campaign import judge_contract, judge_lemma
 from purgatorio_spec.claim_result import ClaimResult
 from purgatorio_spec.proof.contracts import CONTRACTS
 from purgatorio_spec.proof.lemmas import LEMMAS
 
 
-@click.command("prove", epilog="Exit status: 0 all proved, 1 refuted, 2 wrong usage, 3 unknown.")
-@click.option(
-    "--budget-s", type=click.FloatRange(min=0.1), help="CPU seconds for each condition. [10; deep 60]"
-)
-@flag("--deep", "Use more time for the contracts.")
-@flag("--stories", "Print the integers that refute every mistake.")
-@number("--workers", "Number of contract searches at a time.", 2, least=1, most=64)
-@as_json
-def command(budget_s: float | None, deep: bool, stories: bool, workers: int, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class ProveOptions:
+    budget_s: float | None = option(
+        "CPU seconds for each condition. [10; deep 60]", type=click.FloatRange(min=0.1)
+    )
+    deep: bool = flag("Use more time for the contracts.")
+    stories: bool = flag("Print the integers that refute every mistake.")
+    workers: int = number("Number of contract searches at a time.", 2, least=1, most=64)
+    as_json: bool = json_flag()
+
+
+@taking(ProveOptions, "prove", epilog="Exit status: 0 all proved, 1 refuted, 2 wrong usage, 3 unknown.")
+def command(asked: ProveOptions) -> None:
     """Prove the arithmetic of the wheels for all integers (z3), and search for inputs that break a contract
     (CrossHair).
 
@@ -34,14 +39,14 @@ def command(budget_s: float | None, deep: bool, stories: bool, workers: int, as_
       purgatorio prove
       purgatorio prove --stories --json
     """
-    budget = budget_s if budget_s is not None else (60.0 if deep else 10.0)
+    budget = asked.budget_s if asked.budget_s is not None else (60.0 if asked.deep else 10.0)
     count = len(LEMMAS) + len(CONTRACTS)
     start = time.perf_counter()
     try:
-        results, stopped = collect(prove_all(budget, workers), count, "proving", quiet=as_json)
+        results, stopped = collect(prove_all(budget, asked.workers), count, "proving", quiet=asked.as_json)
     except FileNotFoundError as missing:
         raise click.UsageError(f"the contracts need the reference's source: {missing}") from None
-    finish(results, count, stopped, as_json, stories, time.perf_counter() - start)
+    finish(results, count, stopped, asked.as_json, asked.stories, time.perf_counter() - start)
 
 
 def prove_all(budget_s: float, workers: int) -> Iterator[ClaimResult]:

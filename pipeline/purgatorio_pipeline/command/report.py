@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 
 import click
 from rich.console import Console
 
 from purgatorio_pipeline.command.failed import told_status
-from purgatorio_pipeline.command.output import CheckOutput, GroupedCommand, output_options, write_files
+from purgatorio_pipeline.command.options import argument, shared, taking
+from purgatorio_pipeline.command.output import CheckOutput, GroupedCommand, write_files
 from purgatorio_pipeline.documents import Unreadable, encoded
 from purgatorio_pipeline.gather import Gathered, gather
 from purgatorio_pipeline.report.terminal import print_check, print_line
@@ -37,20 +39,24 @@ input, 3 unknown.
 """
 
 
-@click.command("report", cls=GroupedCommand, epilog=EPILOG)
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@output_options
-def command(sources: tuple[str, ...], output: CheckOutput) -> None:
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    sources: tuple[str, ...] = argument(nargs=-1, required=True, metavar="SOURCE...")
+    output: CheckOutput = shared(CheckOutput)
+
+
+@taking(ReportOptions, "report", cls=GroupedCommand, epilog=EPILOG)
+def command(asked: ReportOptions) -> None:
     """Make one report of all SOURCES: verdicts, counterexamples and findings.
 
     \b
       purgatorio report runs/ --html page.html
     """
     try:
-        found = gather(sources)
+        found = gather(asked.sources)
     except (Unreadable, NoTraces) as wrong:
         raise click.UsageError(str(wrong)) from None
-    judged, findings = found.judged, found.findings
+    judged, findings, output = found.judged, found.findings, asked.output
     if not (judged.result.runs or findings):
         # A report without results must not pass.
         raise click.UsageError("the sources hold no run, no scenario and no known bug")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_pipeline.command.options import as_json, flag, folder, number
+from purgatorio_pipeline.command.options import argument, flag, folder, json_flag, number, option, taking
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.show.visible import counted, visible
@@ -34,50 +35,37 @@ _WIDE = 200
 _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", Grade.UNKNOWN: "?"}
 
 
-@click.command(
-    "stress", epilog="Exit status: 0 nothing forbidden seen, 1 violated, 2 wrong usage, 3 unknown."
+@dataclass(frozen=True, slots=True)
+class StressOptions:
+    subject: str = argument(default="reference")
+    scenarios: Sequence[str] = option(
+        "Run only this scenario. Default: all scenarios.",
+        named="-s --scenario", multiple=True, metavar="NAME[/DIALECT]",
+    )  # fmt: skip
+    listing: bool = flag("List the scenarios.", named="--list")
+    rounds: int = number("Rounds of each scenario.", 2_000, least=1)
+    minutes: float | None = option(
+        "Soak test: run for this time instead of --rounds.", type=click.FloatRange(0)
+    )
+    threads: int = number("Maximum number of concurrent threads.", 8, least=2, most=64)
+    seed: int = number("Seed of the random choices. A seed does not repeat the scheduling of the machine.", 1)
+    batch: int | None = number("Repeat only the batch with this number. A report has the number.", least=0)
+    yields: str = option(
+        "Short sleeps before uses of locks and atomics.",
+        type=click.Choice(list(YIELDS)), default="some", show_default=True,
+    )  # fmt: skip
+    record_every: int = number("Record every n-th batch; 0 records none.", RECORD_EVERY, least=0)
+    traces: Path | None = folder("Write recorded rounds to this folder.")
+    mutant: str | None = mutant_option()
+    as_json: bool = json_flag()
+
+
+@taking(
+    StressOptions,
+    "stress",
+    epilog="Exit status: 0 nothing forbidden seen, 1 violated, 2 wrong usage, 3 unknown.",
 )
-@click.argument("subject", default="reference")
-@click.option(
-    "-s",
-    "--scenario",
-    "scenarios",
-    multiple=True,
-    metavar="NAME[/DIALECT]",
-    help="Run only this scenario. Default: all scenarios.",
-)
-@flag("--list listing", "List the scenarios.")
-@number("--rounds", "Rounds of each scenario.", 2_000, least=1)
-@click.option("--minutes", type=click.FloatRange(0), help="Soak test: run for this time instead of --rounds.")
-@number("--threads", "Maximum number of concurrent threads.", 8, least=2, most=64)
-@number("--seed", "Seed of the random choices. A seed does not repeat the scheduling of the machine.", 1)
-@number("--batch", "Repeat only the batch with this number. A report has the number.", least=0)
-@click.option(
-    "--yields",
-    type=click.Choice(list(YIELDS)),
-    default="some",
-    show_default=True,
-    help="Short sleeps before uses of locks and atomics.",
-)
-@number("--record-every", "Record every n-th batch; 0 records none.", RECORD_EVERY, least=0)
-@folder("--traces", "Write recorded rounds to this folder.")
-@mutant_option
-@as_json
-def command(
-    subject: str,
-    scenarios: Sequence[str],
-    listing: bool,
-    rounds: int,
-    minutes: float | None,
-    threads: int,
-    seed: int,
-    batch: int | None,
-    yields: str,
-    record_every: int,
-    traces: Path | None,
-    mutant: str | None,
-    as_json: bool,
-) -> None:
+def command(asked: StressOptions) -> None:
     """Run the scenarios on real threads, in many rounds, and count the outcomes.
 
     SUBJECT is `reference` (Kafka's timer and purgatory), `intrusive-timer` (the timer for production), or
@@ -95,22 +83,23 @@ def command(
       purgatorio stress --minutes 60 --traces soak        # then: check soak
       purgatorio stress -s two-events --mutant my_bug.py  # with your own bug
     """
-    if listing:
+    if asked.listing:
         _list()
         return
-    bug = bug_asked(mutant)
+    bug = bug_asked(asked.mutant)
     # A subject may be a module of the current folder, which is not in the path of a console script.
     sys.path.insert(0, "")
     try:
-        raced = subject_named(subject)
-        pairs = chosen(scenarios, raced)
+        raced = subject_named(asked.subject)
+        pairs = chosen(asked.scenarios, raced)
     except KeyError as unknown:
         raise click.UsageError(str(unknown.args[0])) from None
     plan = StressPlan(
-        pairs, rounds, minutes, threads, seed, YIELDS[yields], record_every, batch, traces, bug, raced
-    )
-    result = _run(plan, quiet=as_json)
-    if as_json:
+        pairs, asked.rounds, asked.minutes, asked.threads, asked.seed, YIELDS[asked.yields], asked.record_every,
+        asked.batch, asked.traces, bug, raced,
+    )  # fmt: skip
+    result = _run(plan, quiet=asked.as_json)
+    if asked.as_json:
         click.echo(encoded(result.printed()))
     else:
         show_stress(result, plan)

@@ -8,13 +8,14 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from purgatorio_conformance.java_home import JavaNotFound, find_java
 from purgatorio_conformance.subjects import FOREIGN, subjects_named
-from purgatorio_pipeline.command.options import as_json, flag, folder, number
+from purgatorio_pipeline.command.options import argument, flag, folder, json_flag, number, taking
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.report.provenance import machine
@@ -24,19 +25,22 @@ from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import EXIT_STATUS, worst
 
 
-@click.command(
+@dataclass(frozen=True, slots=True)
+class SubjectsOptions:
+    names: Sequence[str] = argument(nargs=-1, metavar="[NAME]...")
+    listing: bool = flag("List the names of the timers.", named="--list")
+    operations: int = number("Maximum number of timers in each run.", 2_000, least=1)
+    seed: int = number("Seed of the random calls.", 1)
+    traces: Path | None = folder("Keep the recorded traces in this folder.")
+    as_json: bool = json_flag()
+
+
+@taking(
+    SubjectsOptions,
     "subjects",
     epilog="Exit status: 0 each installed timer passes, 1 a timer is violated, 2 wrong usage, 3 a timer misbehaved.",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@flag("--list listing", "List the names of the timers.")
-@number("--operations", "Maximum number of timers in each run.", 2_000, least=1)
-@number("--seed", "Seed of the random calls.", 1)
-@folder("--traces", "Keep the recorded traces in this folder.")
-@as_json
-def command(
-    names: Sequence[str], listing: bool, operations: int, seed: int, traces: Path | None, as_json: bool
-) -> None:
+def command(asked: SubjectsOptions) -> None:
     """Test timers of other projects, each by the promises of its documentation.
 
     If a timer is not installed, its runs are SKIPPED with the reason. All timers take one to two minutes.
@@ -46,26 +50,26 @@ def command(
       purgatorio subjects jdk-timer sched --json
     """
     try:
-        families = {name: subjects_named(name) for name in names or FOREIGN}
+        families = {name: subjects_named(name) for name in asked.names or FOREIGN}
     except KeyError as unknown:
         raise click.UsageError(str(unknown.args[0])) from None
-    if listing:
+    if asked.listing:
         for name, subjects in families.items():
             click.echo(f"{name:16} {', '.join(subject.name for subject in subjects)}")
         return
     chosen = [subject for subjects in families.values() for subject in subjects]
-    folder = traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))
+    place = asked.traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))
     try:
         with progress(
-            f"driving {counted(len(chosen), 'subject')}", len(chosen), "runs", quiet=as_json
+            f"driving {counted(len(chosen), 'subject')}", len(chosen), "runs", quiet=asked.as_json
         ) as going:
             measured_on = machine() | runtimes()
-            rows = survey(chosen, folder, seed, operations, going.share)
+            rows = survey(chosen, place, asked.seed, asked.operations, going.share)
     finally:
-        if traces is None:
-            shutil.rmtree(folder, ignore_errors=True)
+        if asked.traces is None:
+            shutil.rmtree(place, ignore_errors=True)
     verdict = worst(row.verdict for row in rows)
-    if as_json:
+    if asked.as_json:
         shape = {
             "kind": "subjects",
             "verdict": str(verdict),
@@ -74,7 +78,7 @@ def command(
         }
         click.echo(encoded(shape))
     else:
-        _tell(rows, kept=traces is not None)
+        _tell(rows, kept=asked.traces is not None)
     sys.exit(EXIT_STATUS[verdict])
 
 

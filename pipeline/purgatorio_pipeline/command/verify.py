@@ -10,7 +10,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -30,8 +30,8 @@ from purgatorio_pipeline.command.driving import (
     subjects_of_commands,
     to_show,
 )
-from purgatorio_pipeline.command.options import flag, number
-from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, engine_options, show
+from purgatorio_pipeline.command.options import argument, flag, folder, number, option, shared, taking
+from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, TablesOutput, show
 from purgatorio_pipeline.command.progress import Progress, progress
 from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, together
 from purgatorio_spec.failure import surviving
@@ -42,53 +42,37 @@ RECORDERS = 8
 """Runs recorded at a time: they mostly sleep."""
 
 
-@click.command(
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    subjects: Sequence[str] = argument(nargs=-1)
+    seed: int = number("Seed of the random calls.", 1)
+    operations: int = number("Number of tasks or operations in each run.", 2_000, least=1)
+    traces: Path | None = folder("Keep the recorded traces in this folder.")
+    listing: bool = flag("List the subjects.", named="--list")
+    commands: Sequence[str] = option(
+        "Program with the protocol purgatorio-subject/1, such as 'node my.js'. `verify` uses no shell. May be "
+        "repeated.",
+        named="--command", multiple=True,
+    )  # fmt: skip
+    time: TimeChoice = option(
+        "For --command: test the program in virtual time, in real time, or in both if the program offers both.",
+        type=click.Choice(["virtual", "real", "all"]), default="all", show_default=True,
+    )  # fmt: skip
+    lines: str = option(
+        "For a --command that runs a JVM: pause threads at source lines of these classes, such as 'org.acme.*'. "
+        "'none': at no line. Default: all classes except the JDK's.",
+        default=ANY_CLASS, metavar="CLASSES",
+    )  # fmt: skip
+    engine: EngineAsked = shared(EngineAsked)
+    output: TablesOutput = shared(TablesOutput)
+
+
+@taking(
+    VerifyOptions,
     cls=GroupedCommand,
     epilog="Exit status: 0 pass, 1 violated, 2 wrong usage or an invalid trace, 3 unknown.",
 )
-@click.argument("subjects", nargs=-1)
-@number("--seed", "Seed of the random calls.", 1)
-@number("--operations", "Number of tasks or operations in each run.", 2_000, least=1)
-@click.option(
-    "--traces",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Keep the recorded traces in this folder.",
-)
-@flag("--list listing", "List the subjects.")
-@click.option(
-    "--command",
-    "commands",
-    multiple=True,
-    help="Program with the protocol purgatorio-subject/1, such as 'node my.js'. `verify` uses no shell. May be "
-    "repeated.",
-)
-@click.option(
-    "--time",
-    type=click.Choice(["virtual", "real", "all"]),
-    default="all",
-    show_default=True,
-    help="For --command: test the program in virtual time, in real time, or in both if the program offers both.",
-)
-@click.option(
-    "--lines",
-    default=ANY_CLASS,
-    metavar="CLASSES",
-    help="For a --command that runs a JVM: pause threads at source lines of these classes, such as 'org.acme.*'. "
-    "'none': at no line. Default: all classes except the JDK's.",
-)
-@engine_options
-def command(
-    subjects: Sequence[str],
-    seed: int,
-    operations: int,
-    traces: Path | None,
-    listing: bool,
-    commands: Sequence[str],
-    time: TimeChoice,
-    lines: str,
-    engine: EngineAsked,
-    output: CheckOutput,
-) -> None:
+def command(asked: VerifyOptions) -> None:
     """Drive a timer or purgatory, record its calls and judge them.
 
     \b
@@ -98,19 +82,22 @@ def command(
     asyncio. With --command, the default is that program alone. In real time, SUBJECTS get random calls only. Not tested
     then: many tasks in one bucket, every level of a wheel, and idle times.
     """
-    if listing:
+    engine, output, seed, operations = asked.engine, asked.output, asked.seed, asked.operations
+    if asked.listing:
         for name in SUBJECTS:
             click.echo(name)
         return
     engine.choice((), output)  # refuse impossible options before driving anything
-    names = list(subjects) or ([] if commands else list(MAIN))
+    names = list(asked.subjects) or ([] if asked.commands else list(MAIN))
     try:
         chosen = [subject for name in names for subject in subjects_named(name)]
     except KeyError as unknown:
         raise click.UsageError(str(unknown.args[0])) from None
-    driven, failed = subjects_of_commands(commands, time, None if lines == "none" else lines)
+    driven, failed = subjects_of_commands(
+        asked.commands, asked.time, None if asked.lines == "none" else asked.lines
+    )
     chosen += driven
-    with _traces_folder(traces, quiet=output.json) as folder:
+    with _traces_folder(asked.traces, quiet=output.json) as place:
         named = [*names, *(subject.label for subject in driven)]
         recording = f"recording {', '.join(dict.fromkeys(named))}"
         with progress(recording, len(chosen), "runs", quiet=output.json or not chosen) as going:
@@ -118,7 +105,7 @@ def command(
             ended = _told_early(going, early, full=engine.full) if driven and not output.json else None
             records = [
                 *failed,
-                *record_runs(chosen, folder, seed, operations, going.share, RECORDERS, ended=ended),
+                *record_runs(chosen, place, seed, operations, going.share, RECORDERS, ended=ended),
             ]
 
         def judge(paths: Sequence[Path]) -> Judged:
@@ -136,7 +123,7 @@ def command(
         failures = [record.ours for record in records if record.ours is not None]
         if wanted := to_show(judged.result, driven, seed):
             with progress("minimizing the counterexamples", quiet=output.json) as going:
-                shown = shortest_sessions(wanted, seed, operations, folder, going.tell, failures, notes)
+                shown = shortest_sessions(wanted, seed, operations, place, going.tell, failures, notes)
                 with surviving("showing the shortest programs", failures):
                     judged = by_shortest(judged, shown)
         judged = replace(judged, failures=[*judged.failures, *failures])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +13,7 @@ from pyspark.errors import PySparkException, PySparkRuntimeError, StreamingQuery
 from rich.console import Console
 
 from purgatorio_pipeline.command.failed import told_status
-from purgatorio_pipeline.command.options import flag, number
+from purgatorio_pipeline.command.options import argument, flag, folder, number, option, taking
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.lake import Lake
@@ -59,58 +60,37 @@ def name_value(value: str) -> tuple[str, str]:
     return name, text
 
 
-@click.command(epilog=EPILOG)
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    help="Folder for tables, state and checkpoints.",
-)
-@flag("--once", "Judge the existing files, then exit.")
-@number("--every every_s", "Seconds between two reads of the folder.", 5.0, least=0)
-@number("--files", "Largest number of files in a batch.", 64, least=1)
-@click.option("--kafka", metavar="SERVERS", help="Bootstrap servers of Kafka, instead of FOLDER.")
-@click.option("--topic", "topics", multiple=True, help="Topic of Kafka; may be repeated.")
-@click.option(
-    "--kafka-option",
-    "kafka_options",
-    type=name_value,
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Option of Spark's Kafka source, such as kafka.security.protocol=SSL; may be repeated.",
-)
-@number("--messages", "Largest number of messages in a batch.", 100_000, least=1)
-@click.option(
-    "--packages", help="Maven coordinates of Spark's Kafka connector. Spark downloads the connector."
-)
-@click.option("--jars", help="Paths of jars for Spark, separated by commas.")
-@click.option("--metrics", type=file, help="Write Prometheus text to this file after each batch.")
-@flag(
-    "--allow-idle",
-    "Ignore clauses that nothing in the run could break. By default, such a clause makes a complete run UNKNOWN.",
-)
-@click.option("--master", help="Spark master. Default: local[*], or the master that spark-submit sets.")
-@click.option("--memory", help="Heap of the Spark driver, such as 3g.")
-@flag("--json as_json", "Print one JSON object at the end and nothing else.")
-def command(
-    folder: Path | None,
-    out: Path,
-    once: bool,
-    every_s: float,
-    files: int,
-    kafka: str | None,
-    topics: Sequence[str],
-    kafka_options: Sequence[tuple[str, str]],
-    messages: int,
-    packages: str | None,
-    jars: str | None,
-    metrics: Path | None,
-    allow_idle: bool,
-    master: str | None,
-    memory: str | None,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    out: Path = folder("Folder for tables, state and checkpoints.", required=True)
+    folder: Path | None = argument(
+        type=click.Path(exists=True, file_okay=False, path_type=Path), required=False
+    )
+    once: bool = flag("Judge the existing files, then exit.")
+    every_s: float = number("Seconds between two reads of the folder.", 5.0, named="--every", least=0)
+    files: int = number("Largest number of files in a batch.", 64, least=1)
+    kafka: str | None = option("Bootstrap servers of Kafka, instead of FOLDER.", metavar="SERVERS")
+    topics: Sequence[str] = option("Topic of Kafka; may be repeated.", named="--topic", multiple=True)
+    kafka_options: Sequence[tuple[str, str]] = option(
+        "Option of Spark's Kafka source, such as kafka.security.protocol=SSL; may be repeated.",
+        named="--kafka-option", type=name_value, metavar="NAME=VALUE", multiple=True,
+    )  # fmt: skip
+    messages: int = number("Largest number of messages in a batch.", 100_000, least=1)
+    packages: str | None = option(
+        "Maven coordinates of Spark's Kafka connector. Spark downloads the connector."
+    )
+    jars: str | None = option("Paths of jars for Spark, separated by commas.")
+    metrics: Path | None = option("Write Prometheus text to this file after each batch.", type=file)
+    allow_idle: bool = flag(
+        "Ignore clauses that nothing in the run could break. By default, such a clause makes a complete run UNKNOWN."
+    )
+    master: str | None = option("Spark master. Default: local[*], or the master that spark-submit sets.")
+    memory: str | None = option("Heap of the Spark driver, such as 3g.")
+    as_json: bool = flag("Print one JSON object at the end and nothing else.", named="--json")
+
+
+@taking(WatchOptions, epilog=EPILOG)
+def command(asked: WatchOptions) -> None:
     """Judge runs as they arrive, in FOLDER or in a Kafka topic.
 
     \b
@@ -119,25 +99,29 @@ def command(
     from purgatorio_pipeline.watch.messages import messages_arrived
     from purgatorio_pipeline.watch.stream import new_files, start_stream
 
+    folder, kafka = asked.folder, asked.kafka
     if (folder is None) == (kafka is None):
         raise click.UsageError("no source named: give a folder, or Kafka's servers with --kafka")
-    if (kafka is None) == bool(topics):
+    if (kafka is None) == bool(asked.topics):
         raise click.UsageError("--kafka and --topic need each other: give both or neither")
-    spark = _session(master, memory, {"spark.jars.packages": packages, "spark.jars": jars})
-    console = Console(stderr=as_json)
-    watcher = Watcher(spark, out, lambda news: tell(console, news), metrics, allow_idle=allow_idle)
+    jars = {"spark.jars.packages": asked.packages, "spark.jars": asked.jars}
+    spark = _session(asked.master, asked.memory, jars)
+    console = Console(stderr=asked.as_json)
+    watcher = Watcher(
+        spark, asked.out, lambda news: tell(console, news), asked.metrics, allow_idle=asked.allow_idle
+    )
     # A missing connector is reported before a folder is created.
     if folder is not None:
-        arriving = new_files(spark, folder, files)
+        arriving = new_files(spark, folder, asked.files)
     else:
         assert kafka is not None, "a folder or Kafka is named, as checked above"
-        arriving = _kafka(spark, kafka, topics, dict(kafka_options), messages)
+        arriving = _kafka(spark, kafka, asked.topics, dict(asked.kafka_options), asked.messages)
         watcher.arrived = messages_arrived
-    lake = Lake(out)
+    lake, every_s = Lake(asked.out), None if asked.once else asked.every_s
     with lake.owned(KIND):
-        ended = _wait(start_stream(arriving, watcher, every_s=None if once else every_s), watcher)
+        ended = _wait(start_stream(arriving, watcher, every_s=every_s), watcher)
     seen = load_before(lake).printed()
-    if as_json:
+    if asked.as_json:
         click.echo(encoded(seen))
     else:
         summary(console, seen)

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Coroutine, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -22,9 +22,9 @@ from typing import Final
 import click
 
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_pipeline.command.options import flag, number, refuse
+from purgatorio_pipeline.command.options import argument, flag, number, option, refuse, shared, taking
 from purgatorio_pipeline.command.out_file import file
-from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, output_options, show
+from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, show
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.judging import Engine, Focus
 from purgatorio_spec.failure import Failure
@@ -60,100 +60,64 @@ class _Unreachable(click.ClickException):
     exit_code = 2
 
 
-@click.command(cls=GroupedCommand, epilog=EPILOG)
-@click.argument("broker", required=False, metavar="HOST:PORT")
-@click.option(
-    "--declare",
-    default="",
-    help="Constants of the broker in ms, such as late=100,late-topics=2000. initial-delay: duration of a group's "
-    "first rebalance (default: read from the broker). late: allowed lateness of a response (default: 100). "
-    "late-topics: allowed lateness of a response after a topic or its replicas changed, or a transaction ended "
-    "(default: 2000).",
-)
-@click.option(
-    "--only",
-    multiple=True,
-    help="Run only these scenes, areas or clauses (such as F3), separated by commas. An area is a set of scenes, "
-    "such as fetch. --scenes lists all.",
-)
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=1),
-    help=f"Time limit. Default: {SECONDS:g}, or {SECONDS_WITH_SECOND:g} with two brokers.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=None,
-    help="Seed of the random programs (scenes of random requests). Default: a new seed for each run.",
-)
-@click.option(
-    "--drawn",
-    type=click.FloatRange(min=0, max=3600),
-    default=5.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Seconds for random programs. With --only, random programs run only if the list of --only contains 'drawn'.",
-)
-@click.option(
-    "--program",
-    metavar="TEXT",
-    help="Run only this random program. Copy its text from a counterexample.",
-)
-@click.option("--name", help="Name of the run, for `purgatorio compare`.")
-@click.option(
-    "--trace",
-    type=file,
-    help="File for the trace, such as x.jsonl, x.jsonl.gz or x.jsonl.zst.",
-)
-@click.option(
-    "--second",
-    metavar="HOST:PORT",
-    help="Second broker of the cluster. The clauses M4, M5, M6 and F9 need two brokers, and so do "
-    "some scenes of E1, F3 and F8.",
-)
-@number(
-    "--second-pid",
-    "Process id of the second broker. `purgatorio wire` stops and resumes this process.",
-    least=1,
-)
-@click.option("--stop-command", help="Command line that stops the second broker, instead of --second-pid.")
-@click.option("--continue-command", help="Command line that resumes the second broker.")
-@number(
-    "--pid",
-    "Process id of the broker. With this id, `purgatorio wire` counts open files of the broker, for clause C1.",
-    least=1,
-)
-@flag("--allow-remote", "Allow a broker on another machine.")
-@flag("--tls", "Connect with TLS.")
-@click.option(
-    "--tls-ca",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Connect with TLS, and trust the CA certificates of this .pem file.",
-)
-@flag("--scenes", "List the scenes.")
-@output_options
-def command(
-    broker: str | None,
-    declare: str,
-    only: tuple[str, ...],
-    seconds: float | None,
-    seed: int | None,
-    drawn: float,
-    program: str | None,
-    name: str | None,
-    trace: Path | None,
-    second: str | None,
-    second_pid: int | None,
-    stop_command: str | None,
-    continue_command: str | None,
-    pid: int | None,
-    allow_remote: bool,
-    tls: bool,
-    tls_ca: Path | None,
-    scenes: bool,
-    output: CheckOutput,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class WireOptions:
+    broker: str | None = argument(required=False, metavar="HOST:PORT")
+    declare: str = option(
+        "Constants of the broker in ms, such as late=100,late-topics=2000. initial-delay: duration of a group's "
+        "first rebalance (default: read from the broker). late: allowed lateness of a response (default: 100). "
+        "late-topics: allowed lateness of a response after a topic or its replicas changed, or a transaction ended "
+        "(default: 2000).",
+        default="",
+    )
+    only: tuple[str, ...] = option(
+        "Run only these scenes, areas or clauses (such as F3), separated by commas. An area is a set of scenes, "
+        "such as fetch. --scenes lists all.",
+        multiple=True,
+    )
+    seconds: float | None = option(
+        f"Time limit. Default: {SECONDS:g}, or {SECONDS_WITH_SECOND:g} with two brokers.",
+        type=click.FloatRange(min=1),
+    )
+    seed: int | None = option(
+        "Seed of the random programs (scenes of random requests). Default: a new seed for each run.",
+        type=click.IntRange(0),
+    )
+    drawn: float = option(
+        "Seconds for random programs. With --only, random programs run only if the list of --only contains 'drawn'.",
+        type=click.FloatRange(min=0, max=3600), default=5.0, show_default=True, metavar="SECONDS",
+    )  # fmt: skip
+    program: str | None = option(
+        "Run only this random program. Copy its text from a counterexample.", metavar="TEXT"
+    )
+    name: str | None = option("Name of the run, for `purgatorio compare`.")
+    trace: Path | None = option("File for the trace, such as x.jsonl, x.jsonl.gz or x.jsonl.zst.", type=file)
+    second: str | None = option(
+        "Second broker of the cluster. The clauses M4, M5, M6 and F9 need two brokers, and so do some scenes of E1, "
+        "F3 and F8.",
+        metavar="HOST:PORT",
+    )
+    second_pid: int | None = number(
+        "Process id of the second broker. `purgatorio wire` stops and resumes this process.", least=1
+    )
+    stop_command: str | None = option("Command line that stops the second broker, instead of --second-pid.")
+    continue_command: str | None = option("Command line that resumes the second broker.")
+    pid: int | None = number(
+        "Process id of the broker. With this id, `purgatorio wire` counts open files of the broker, for clause C1.",
+        least=1,
+    )
+    allow_remote: bool = flag("Allow a broker on another machine.")
+    tls: bool = flag("Connect with TLS.")
+    tls_ca: Path | None = option(
+        "Connect with TLS, and trust the CA certificates of this .pem file.",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    )
+    scenes: bool = flag("List the scenes.")
+    output: CheckOutput = shared(CheckOutput)
+
+
+@taking(WireOptions, cls=GroupedCommand, epilog=EPILOG)
+def command(asked: WireOptions) -> None:
     """Send requests to the Kafka-compatible broker at HOST:PORT and judge the responses.
 
     \b
@@ -162,40 +126,41 @@ def command(
     The requests form scenes. A scene is a sequence of requests, such as a Fetch that waits and an append that completes
     the Fetch.
     """
-    if scenes:
+    if asked.scenes:
         for one in SCENES.values():
             echo_line(f"{one.name:18} {one.area:12} {', '.join(one.clauses):16} {one.promise}", 49)
         return
-    if broker is None:
+    if asked.broker is None:
         raise click.UsageError("no broker named: give HOST:PORT, such as localhost:9092")
     try:
-        wanted, draws = _wanted(only, program)
-        least = None if program is None else parsed(program)
-        declared = declared_of(declare)
+        wanted, draws = _wanted(asked.only, asked.program)
+        program = None if asked.program is None else parsed(asked.program)
+        declared = declared_of(asked.declare)
     except ValueError as wrong:
         raise click.UsageError(str(wrong)) from None
+    trace, output = asked.trace, asked.output
     if trace is not None and trace.suffix == ".parquet":
         raise click.UsageError(
             f"{trace}: a trace is recorded as JSON lines: choose a name such as x.jsonl.zst "
             "(`purgatorio convert` writes Parquet)"
         )
-    context = _tls(tls, tls_ca)
-    asked = RunOptions(
-        address=_address(broker, allow_remote, context),
-        shown=broker,
+    context = _tls(asked.tls, asked.tls_ca)
+    run = RunOptions(
+        address=_address(asked.broker, asked.allow_remote, context),
+        shown=asked.broker,
         scenes=wanted,
         declared=declared,
-        seconds=seconds or (SECONDS if second is None else SECONDS_WITH_SECOND),
-        seed=time.time_ns() % 1_000_000 if seed is None else seed,
-        second=_second(second, second_pid, stop_command, continue_command, allow_remote, context),
-        pid=pid,
-        drawn_seconds=drawn if draws else 0.0,
-        program=least,
-        name=name,
+        seconds=asked.seconds or (SECONDS if asked.second is None else SECONDS_WITH_SECOND),
+        seed=time.time_ns() % 1_000_000 if asked.seed is None else asked.seed,
+        second=_second(asked, context),
+        pid=asked.pid,
+        drawn_seconds=asked.drawn if draws else 0.0,
+        program=program,
+        name=asked.name,
     )
     path = trace or Path(tempfile.mkdtemp(prefix="purgatorio-wire-")) / "wire.jsonl"
     try:
-        failures = _record(asked, path, output)
+        failures = _record(run, path, output)
     except _Unreachable:
         if trace is None:
             path.parent.rmdir()
@@ -323,19 +288,13 @@ def _tls(tls: bool, ca: Path | None) -> ssl.SSLContext | None:
         raise click.UsageError(f"--tls-ca {ca}: no certificate in this file; give the CA's .pem") from None
 
 
-def _second(
-    address: str | None,
-    pid: int | None,
-    stop: str | None,
-    go_on: str | None,
-    allow_remote: bool,
-    context: ssl.SSLContext | None,
-) -> Second | None:
-    if address is None:
+def _second(asked: WireOptions, context: ssl.SSLContext | None) -> Second | None:
+    pid, stop, go_on = asked.second_pid, asked.stop_command, asked.continue_command
+    if asked.second is None:
         if pid is not None or stop is not None or go_on is not None:
             raise click.UsageError("give the address of the broker to stop: --second HOST:PORT")
         return None
-    where = _address(address, allow_remote, context)
+    where = _address(asked.second, asked.allow_remote, context)
     if pid is not None:
         refuse("with --second-pid", "stop_command", "continue_command")
         return Second(where, pid, pid)
