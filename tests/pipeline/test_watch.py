@@ -183,10 +183,7 @@ def finished(place: Path, lake: str) -> Watch:
 
 
 def segment(run: str, events: int, **more: object) -> Segment:
-    values: dict[str, object] = {
-        "file": "f.jsonl", "run": run, "header": HEADER, "events": events, "broken": 0, "first_broken": "",
-        "dropped": 0, "declared": None, "cut": "",
-    }  # fmt: skip
+    values: dict[str, object] = {"file": "f.jsonl", "run": run, "header": HEADER, "events": events}
     return Segment(**{**values, **more})  # type: ignore[arg-type]  # the fields, by name
 
 

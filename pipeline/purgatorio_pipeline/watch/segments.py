@@ -8,7 +8,7 @@ because the stream reads each file once. Segments may come in any order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
@@ -21,10 +21,10 @@ from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.hadoop import address
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.check import facts_of
+from purgatorio_spec.judge.result import TraceFacts
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, Column, Fields
 from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.trace.reader import TraceReader
-from purgatorio_spec.trace.record import Header
 
 _KIND: Final[Fields] = [pa.field(name, pa.string()) for name in ("kind", "run", "note")]
 _EVENTS: Final[Fields] = [EVENT_SCHEMA.field(name) for name in EVENT_SCHEMA.names]
@@ -33,22 +33,15 @@ _BROKEN: Final = "file string, line long, field string, why string, hint string,
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
-    """The facts of one file, without its events. `header`: None without a valid header. `declared`: the number of
-    events of the whole run by the end record, or None.
+class Segment(TraceFacts):
+    """The facts of one file, without its events. `declared`: the number of events of the whole run by the end record,
+    or None.
 
     A segment of messages also has the `partition`, the offset after the last message, and the `i` of the last event.
     """
 
-    file: str
-    run: str
-    header: Header | None
-    events: int
-    broken: int
-    first_broken: str
-    dropped: int
-    declared: int | None
-    cut: str
+    run: str = ""
+    declared: int | None = None
     partition: str = ""
     next_offset: int = 0
     last_i: int = -1
@@ -114,17 +107,8 @@ def told_rows(told: Segment, broken: Iterable[BrokenLine]) -> Iterator[pa.Record
 
 def told_by(reader: TraceReader) -> Segment:
     facts = facts_of(reader)
-    return Segment(
-        file=facts.file,
-        run=run_name(reader),
-        header=facts.header,
-        events=facts.events,
-        broken=facts.broken,
-        first_broken=facts.first_broken,
-        dropped=facts.dropped,
-        declared=None if reader.end is None else reader.end.events,
-        cut=facts.cut or "",
-    )
+    known = {one.name: getattr(facts, one.name) for one in fields(facts)}
+    return Segment(**known, run=run_name(reader), declared=None if reader.end is None else reader.end.events)
 
 
 def _rows(kind: str, run: str, note: str | None, events: pa.RecordBatch) -> pa.RecordBatch:
