@@ -24,13 +24,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Final, cast
+from typing import Any, Final, cast
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from purgatorio_stress.explorer.naming import attributes, slots_of
@@ -420,22 +420,22 @@ class Loader:
                     if isinstance(counter, itertools.count):
                         self._state.append(partial(_recount, value, key, repr(counter)))
         elif type(value) is list:
-            self._state.append(partial(_refill_list, value, list(value)))
+            self._state.append(partial(value.__setitem__, slice(None), list(value)))
             inside += value
         elif type(value) is dict:
             self._state.append(partial(_refill_names, value, dict(value)))
             inside += [*value.keys(), *value.values()]
         elif type(value) is set:
-            self._state.append(partial(_refill_set, value, set(value)))
+            self._state.append(partial(_refill, value, set(value)))
             inside += value
         elif isinstance(value, WeakKeyDictionary | WeakValueDictionary):
-            self._state.append(partial(_refill_weak, value, dict(value)))
+            self._state.append(partial(_refill, value, dict(value)))
         elif isinstance(value, tuple | frozenset):
             inside += value
         elif isinstance(value, ThreadLocal):
             self._state.append(partial(_refill_local, value, dict(main_attributes(value))))
-        elif callable(getattr(value, "cache_clear", None)) and hasattr(value, "cache_parameters"):
-            self._state.append(partial(_clear_cache, value))
+        elif callable(clear := getattr(value, "cache_clear", None)) and hasattr(value, "cache_parameters"):
+            self._state.append(clear)
         elif type(value).__module__ in self.modules and (hasattr(value, "__dict__") or slots_of(type(value))):
             if isinstance(value, dict | list | set):
                 self._again = f"{where}, a {type(value).__name__}"
@@ -486,9 +486,7 @@ def _refill_names(names: dict[str, object], kept: dict[str, object]) -> None:
 
 
 def _refill_local(local: ThreadLocal, kept: dict[str, object]) -> None:
-    names = main_attributes(local)
-    names.clear()
-    names.update(kept)
+    _refill(main_attributes(local), kept)
 
 
 def _refill_class(kind: type, kept: dict[str, object]) -> None:
@@ -497,23 +495,10 @@ def _refill_class(kind: type, kept: dict[str, object]) -> None:
             setattr(kind, key, value)
 
 
-def _refill_list(values: list[object], kept: list[object]) -> None:
-    values[:] = kept
-
-
-def _refill_weak(values: MutableMapping[object, object], kept: dict[object, object]) -> None:
-    values.clear()
-    values.update(kept)
-
-
-def _refill_set(values: set[object], kept: set[object]) -> None:
-    values.clear()
-    values |= kept
-
-
-def _clear_cache(function: object) -> None:
-    clear: Callable[[], None] = getattr(function, "cache_clear")  # noqa: B009  `lru_cache` has no public type
-    clear()
+def _refill(container: Any, kept: Iterable[object]) -> None:
+    """`container`: a set or a mapping."""
+    container.clear()
+    container.update(kept)
 
 
 def _recount(kind: type, key: str, counter: str) -> None:
