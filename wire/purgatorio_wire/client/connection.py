@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from kio.static.constants import EntityType
@@ -26,7 +26,8 @@ from purgatorio_wire.client.message import (
     read_answer,
     request_payload,
 )
-from purgatorio_wire.client.recorder import WireRecorder
+from purgatorio_wire.client.recorder import UNNUMBERED, WireRecorder
+from purgatorio_wire.trace.record import WireEvent
 
 API_KEYS: Final[Mapping[str, int]] = {name: key for key, name in API_NAMES.items()}
 CLIENT: Final = "purgatorio-wire"
@@ -113,7 +114,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self.recorder.open_connections += 1
-        self.recorder.add("open", conn=self.name, scene=self.scene)
+        self.recorder.add(WireEvent(UNNUMBERED, self.recorder.now(), "open", self.name, self.scene))
 
     def data_received(self, data: bytes) -> None:
         t = self.recorder.now()
@@ -148,9 +149,8 @@ class Connection(asyncio.Protocol):
         future.add_done_callback(_seen)
         body = plain(request)
         t = self.recorder.now()
-        i = self.recorder.add(
-            "request", t=t, conn=self.name, scene=self.scene, corr=corr, api=api, version=version, body=body
-        )
+        event = WireEvent(UNNUMBERED, t, "request", self.name, self.scene, corr, None, api, version, body)
+        i = self.recorder.add(event)
         sent = Sent(i, t, api, version, corr, future, _patience_s(api, body))
         if answered:
             self._pending[corr] = sent
@@ -173,9 +173,9 @@ class Connection(asyncio.Protocol):
     def _answer(self, t: int, frame: bytes) -> None:
         corr = int.from_bytes(frame[:4], "big", signed=True) if len(frame) >= 4 else -1
         sent = self._pending.pop(corr, None)
-        add = self.recorder.add
+        event = WireEvent(UNNUMBERED, t, "answer", self.name, self.scene, corr)
         if sent is None:
-            add("answer", t=t, conn=self.name, scene=self.scene, corr=corr, body={"bytes": len(frame)})
+            self.recorder.add(replace(event, body={"bytes": len(frame)}))
             self._unasked += 1
             if self._unasked >= MOST_UNASKED:
                 raise FrameBroken(f"{MOST_UNASKED} unsolicited responses")
@@ -190,10 +190,10 @@ class Connection(asyncio.Protocol):
             err = f"newer: {newer}"
         except MessageBroken as broken:
             err = f"undecodable: {broken}"
-        add(
-            "answer", t=t, conn=self.name, scene=self.scene, corr=corr, c=sent.i, api=sent.api,
-            version=sent.version, body=body, err=err, left=left or None,
-        )  # fmt: skip
+        told = replace(
+            event, c=sent.i, api=sent.api, version=sent.version, body=body, err=err, left=left or None
+        )
+        self.recorder.add(told)
         if not sent.answer.done():
             sent.answer.set_result(Got(t, body))
 
@@ -202,7 +202,8 @@ class Connection(asyncio.Protocol):
             return
         self.closed = True
         self.recorder.open_connections -= 1
-        self.recorder.add("close", conn=self.name, scene=self.scene, by=by, err=err or None)
+        t = self.recorder.now()
+        self.recorder.add(WireEvent(UNNUMBERED, t, "close", self.name, self.scene, by=by, err=err or None))
         if self._transport is not None:
             self._transport.abort()
         for sent in self._pending.values():
@@ -244,6 +245,6 @@ async def connect(
             why = "no server listens there (connection refused)"
         else:
             why = str(refused) or f"no connection in {CONNECT_SECONDS:g} s"
-        recorder.add("open", conn=name, scene=scene, err=why)
+        recorder.add(WireEvent(UNNUMBERED, recorder.now(), "open", name, scene, err=why))
         raise NoAnswer(f"{address}: {why}") from refused
     return made

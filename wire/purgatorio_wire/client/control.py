@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from purgatorio_wire.client.connection import Address, Connection, NoAnswer, connect
-from purgatorio_wire.client.recorder import WireRecorder
+from purgatorio_wire.client.recorder import UNNUMBERED, WireRecorder
+from purgatorio_wire.trace.record import WireEvent
 
 BEAT_SECONDS: Final = 0.005
 PROBE_SECONDS: Final = 0.05
@@ -79,4 +80,6 @@ class Control:
         t_from, self._t = self._t, self.recorder.now()
         late, self._late_ns = self._late_ns, 0
         t_from = min(t_from, self._t - rtt_ns)
-        self.recorder.add("control", t=self._t, t_from=t_from, late_ns=late, rtt_ns=rtt_ns)
+        self.recorder.add(
+            WireEvent(UNNUMBERED, self._t, "control", t_from=t_from, late_ns=late, rtt_ns=rtt_ns)
+        )

@@ -1,4 +1,4 @@
-"""The recorder of a wire run: gives each event a number and a time, passes it to a writer, and stores it for the judge.
+"""The recorder of a wire run: gives each event a number, passes it to a writer, and stores it for the judge.
 
 A recorder serves one event loop. The clock is a parameter, and the recorder reads no other clock.
 """
@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
-from purgatorio_wire.trace.record import MAX_EVENTS, Kind, WireEvent
+from purgatorio_wire.trace.record import MAX_EVENTS, WireEvent
 
 CONTROL: Final = ""
 """The scene name of events without a scene."""
+UNNUMBERED: Final = -1
+"""The number of an event before it is recorded."""
 
 
 class WireRecorder:
@@ -37,37 +40,16 @@ class WireRecorder:
     def events(self) -> int:
         return self._next_i
 
-    def add(
-        self,
-        ev: Kind,
-        *,
-        t: int | None = None,
-        conn: str = "",
-        scene: str = CONTROL,
-        corr: int | None = None,
-        c: int | None = None,
-        api: str | None = None,
-        version: int | None = None,
-        body: Mapping[str, object] | None = None,
-        by: str | None = None,
-        err: str | None = None,
-        left: int | None = None,
-        t_from: int | None = None,
-        late_ns: int | None = None,
-        rtt_ns: int | None = None,
-    ) -> int:
-        """Record one event at time `t` (default: now). Return its number."""
+    def add(self, event: WireEvent) -> int:
+        """Give the event the next number, and record it. Return the number."""
         i = self._next_i
         if i >= MAX_EVENTS:
             self.dropped += 1
             return i
         self._next_i += 1
-        event = WireEvent(
-            i, self.now() if t is None else t, ev, conn, scene, corr, c, api, version, body, by, err, left,
-            t_from, late_ns, rtt_ns,
-        )  # fmt: skip
-        self.by_scene[scene].append(event)
-        if ev == "answer" and api is not None and version is not None:
-            self.answered.add((api, version))
+        event = replace(event, i=i)
+        self.by_scene[event.scene].append(event)
+        if event.ev == "answer" and event.api is not None and event.version is not None:
+            self.answered.add((event.api, event.version))
         self._write(event)
         return i

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_wire.client.connection import CLIENT, Address, Connection, Got, Sent, connect
-from purgatorio_wire.client.recorder import WireRecorder
+from purgatorio_wire.client.recorder import UNNUMBERED, WireRecorder
 from purgatorio_wire.history.history import integer, items
 from purgatorio_wire.scene.broker import Broker, SceneLost, SceneSkipped, Second
-from purgatorio_wire.trace.record import Body
+from purgatorio_wire.trace.record import Body, WireEvent
 
 OF_MEMBERS: Final = frozenset({"join_group", "sync_group", "heartbeat", "leave_group"})
 """The requests that extend a member's session."""
@@ -187,7 +187,8 @@ class Asker:
 
     def stimulus(self, what: str, **more: object) -> None:
         """Records an event that is not a request, such as a signal to a broker."""
-        self.recorder.add("stimulus", scene=self.name, body={"what": what, **more})
+        told = {"what": what, **more}
+        self.recorder.add(WireEvent(UNNUMBERED, self.recorder.now(), "stimulus", scene=self.name, body=told))
 
 
 async def settle(*sent: Sent, seconds: float | None = None) -> bool:
