@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,6 +74,9 @@ class ExploreOptions:
     verbose: bool = flag("For --package: show every step, also inside calls of `threading` and `queue`.")
     as_json: bool = json_flag()
 
+    def limits(self, clock: Callable[[], float] = time.perf_counter) -> Limits:
+        return Limits(self.schedules, self.seconds, self.preemptions, clock=clock)
+
 
 @taking(ExploreOptions, "explore", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")
 def command(asked: ExploreOptions) -> None:
@@ -108,11 +112,7 @@ def command(asked: ExploreOptions) -> None:
         return
     if asked.packages or asked.adapter:
         refuse("with --package", "scenarios", "mutant", "drawn", "token")
-        run_foreign(
-            asked.packages, asked.adapter, Limits(asked.schedules, asked.seconds, asked.preemptions),
-            strategy=asked.strategy, seed=asked.seed, early=asked.early, races_count=asked.races,
-            as_json=asked.as_json, verbose=asked.verbose,
-        )  # fmt: skip
+        run_foreign(asked)
     refuse("without --package", "early")
     bug = bug_asked(asked.mutant)
     if asked.token is not None:
@@ -125,7 +125,7 @@ def command(asked: ExploreOptions) -> None:
         refuse("with --drawn", "strategy", "preemptions", "schedules")
         _draw(asked, bug)
         return
-    limits = Limits(asked.schedules, asked.seconds, asked.preemptions, clock=time.process_time)
+    limits = asked.limits(clock=time.process_time)
     explored: list[ScenarioResult] = []
     pairs = _chosen(asked.scenarios)
     with progress("exploring", len(pairs), "scenarios", quiet=asked.as_json) as going:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -16,42 +15,35 @@ from purgatorio_spec.show.visible import WIDTH
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.explorer.endless import NoEnd
 from purgatorio_stress.explorer.replay import BadToken, Token
-from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.foreign.explored import STRATEGIES, explore_foreign, lines_of, replay_foreign, table
 from purgatorio_stress.foreign.load import CannotLoad
 from purgatorio_stress.printed import ExplorePackage
 
+if TYPE_CHECKING:
+    from purgatorio_pipeline.command.explore import ExploreOptions
 
-def run_foreign(
-    packages: Sequence[str],
-    adapter: str | None,
-    limits: Limits,
-    *,
-    strategy: str | None,
-    seed: int,
-    early: int,
-    races_count: bool,
-    as_json: bool,
-    verbose: bool,
-) -> NoReturn:
-    if adapter is None or not packages:
+
+def run_foreign(asked: ExploreOptions) -> NoReturn:
+    adapter, strategy = asked.adapter, asked.strategy
+    if adapter is None or not asked.packages:
         raise click.UsageError("give both options: --package PACKAGE --adapter MODULE:CLASS")
     if strategy not in (None, *STRATEGIES):
         raise click.UsageError(f"--package can be searched by {', '.join(STRATEGIES)}, not by {strategy}")
     try:
         explored = explore_foreign(
-            packages, adapter, limits, strategy=strategy or "dpor", seed=seed, early=early, races_count=races_count,
-            progress=partial(progress, f"exploring {adapter}, for {limits.seconds:g} s at most", quiet=as_json),
+            asked.packages, adapter, asked.limits(), strategy=strategy or "dpor", seed=asked.seed, early=asked.early,
+            races_count=asked.races,
+            progress=partial(progress, f"exploring {adapter}, for {asked.seconds:g} s at most", quiet=asked.as_json),
         )  # fmt: skip
     except CannotLoad as error:
         raise click.UsageError(str(error)) from None
-    if as_json:
+    if asked.as_json:
         click.echo(encoded(ExplorePackage(explored.verdict, [explored.printed()])))
     else:
         for line in lines_of(explored):
             click.echo(wrapped(line, 10, WIDTH))
         if explored.rows:
-            click.echo("\n" + table(explored, verbose=verbose))
+            click.echo("\n" + table(explored, verbose=asked.verbose))
     sys.exit(EXIT_STATUS[explored.verdict])
 
 
