@@ -517,9 +517,7 @@ def _key(node: ast.expr) -> ast.expr:
     """A subscript as an expression. A slice becomes a call of `slice`."""
     if isinstance(node, ast.Slice):
         parts = [part or ast.Constant(None) for part in (node.lower, node.upper, node.step)]
-        return ast.fix_missing_locations(
-            ast.copy_location(ast.Call(ast.Name("slice", ast.Load()), list(parts), []), node)
-        )
+        return _call("slice", node, *parts)
     if isinstance(node, ast.Tuple):
         node.elts = [_key(one) for one in node.elts]
     return node

@@ -58,12 +58,12 @@ class RoundSync(ThreadingSync):
         self._made: list[tuple[str, Lock]] = []
 
     def lock(self, name: str = "") -> Lock:
-        made = threading.Lock()
-        self._made.append((name, made))
-        return made
+        return self._kept(name, threading.Lock())
 
     def rlock(self, name: str = "") -> Lock:
-        made = threading.RLock()
+        return self._kept(name, threading.RLock())
+
+    def _kept(self, name: str, made: Lock) -> Lock:
         self._made.append((name, made))
         return made
 
@@ -107,15 +107,8 @@ class NoisySync(RoundSync):
         self._noise = noise
         self._stepping = stepping
 
-    def lock(self, name: str = "") -> Lock:
-        made = _NoisyLock(threading.Lock(), self._noise)
-        self._made.append((name, made))
-        return made
-
-    def rlock(self, name: str = "") -> Lock:
-        made = _NoisyLock(threading.RLock(), self._noise)
-        self._made.append((name, made))
-        return made
+    def _kept(self, name: str, made: Lock) -> Lock:
+        return super()._kept(name, _NoisyLock(made, self._noise))
 
     def read_write_lock(self, name: str = "") -> ReadWriteLock:
         made = _NoisyReadWriteLock(super().read_write_lock(name), self._noise)
