@@ -400,7 +400,7 @@ class TimerPlayer(Player):
         at = self.line.begin("add", name, timer)
         self.clock.forget()
         refused = self.executor.refused[0]
-        error = self._failing(add)
+        error, _ = self._failing(add)
         if self.executor.refused[0] != refused and not error and self._is_calm():
             self.breaks("CHECK", "timer", f"its executor refused {name}, and add reported no error")
         deadline_ms = self._deadline_ms(at, delay_ms)
@@ -438,7 +438,9 @@ class TimerPlayer(Player):
             ran_ms.append(now_ms)
 
         timer = self._calls_functions()
-        if not self._failing(lambda: self.repeated.append((timer.call_every(period_ms, run), ran_ms))):
+        _, repeated = self._failing(lambda: timer.call_every(period_ms, run))
+        if repeated is not None:
+            self.repeated.append((repeated, ran_ms))
             self.periods.append(period_ms)
 
     def do_unrepeat(self) -> None:
@@ -473,7 +475,7 @@ class TimerPlayer(Player):
                 self.handles[number] = (cast(Handle, handle), name)
                 self.called.append(self.handles[number])
 
-        error = self._failing(keep)
+        error, _ = self._failing(keep)
         if deadline_ms is None:
             deadline_ms = self._deadline_ms(at, delay_ms)
         self.line.end(at, due_ms=self._due(deadline_ms), error=error)
@@ -563,18 +565,17 @@ class TimerPlayer(Player):
             timeout_ms = 0
         at = self.line.begin("drain", timer=timer)
         refused, cut_short = self.executor.refused[0], self.cut_short[0]
-        told: list[bool] = []
-        error = self._failing(lambda: told.append(self.timers[timer].advance_clock(timeout_ms)))
+        error, told = self._failing(lambda: self.timers[timer].advance_clock(timeout_ms))
         refuses = self.executor.refused[0] != refused or self.cut_short[0] != cut_short
         self.line.end(at, error=error, refused=refuses)
-        if any(told):
+        if told:
             self.found.add(at)
         alone = self._is_calm()
         if refuses and not error and alone:
             self.breaks("CHECK", "timer", "its executor refused a task, and no error was reported")
         waited_ms = self.line.now_ms() - self.line.rows[at][1].begin_ms
         closed = any(call.do in _ENDS for _, call in self.line.rows)
-        if told and not told[0] and waited_ms < timeout_ms and not closed and self._drains_alone(at, timer):
+        if told is False and waited_ms < timeout_ms and not closed and self._drains_alone(at, timer):
             self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and got no notice")
 
     def _drains_alone(self, at: int, timer: int) -> bool:
@@ -651,7 +652,7 @@ class TimerPlayer(Player):
     def do_close(self, timer: int = 0) -> None:
         at = self.line.begin("close", timer=timer)
         before_ms = self.line.now_ms()
-        error = self._failing(self.timers[timer].close)
+        error, _ = self._failing(self.timers[timer].close)
         if self.line.now_ms() - before_ms >= _LONG_WAIT_MS:
             self.breaks("P3", "timer", f"close() waited for {self.line.now_ms() - before_ms} ms")
         self.line.end(at, error=error)
@@ -661,21 +662,17 @@ class TimerPlayer(Player):
         assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
         at = self.line.begin("stop")
         known = [*zip(self.tasks, self.names, strict=False), *self.called]
-        answers: list[list[TimerTask]] = []
-        error = self._failing(lambda: answers.append(wheel.stop_now()))
-        given_back = tuple(
-            name for one, name in known for waiting in answers if any(one is task for task in waiting)
-        )
+        error, waiting = self._failing(wheel.stop_now)
+        given_back = tuple(name for one, name in known if any(one is task for task in waiting or ()))
         # After an exit of a callback there is no list of waiting tasks, so the call counts as a close.
-        self.line.end(at, do="stop" if answers else "close", answer=given_back, error=error)
+        self.line.end(at, do="close" if waiting is None else "stop", answer=given_back, error=error)
 
     def do_finish(self, timeout_ms: int) -> None:
         wheel = self.timers[0]
         assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
         at = self.line.begin("finish")
-        answers: list[bool] = []
-        error = self._failing(lambda: answers.append(wheel.stop_after_pending(timeout_ms)))
-        self.line.end(at, answer=("done",) if any(answers) else (), error=error)
+        error, done = self._failing(lambda: wheel.stop_after_pending(timeout_ms))
+        self.line.end(at, answer=("done",) if done else (), error=error)
 
     def do_refuse(self, times: int) -> None:
         """Let the executor refuse the next `times` actions."""
@@ -872,14 +869,15 @@ class TimerPlayer(Player):
             return deadline_ms + (deadline_ms > self.line.now_ms())
         return deadline_ms // self.tick_ms * self.tick_ms
 
-    def _failing(self, call: Callable[[], object]) -> str:
-        """Call, and return the error as `TimerCall.error`. Other exceptions end the thread, and violate O8."""
+    def _failing(self, call: Callable[[], T]) -> tuple[str, T | None]:
+        """Call, and return the error as `TimerCall.error`, and the answer. Other exceptions end the thread, and violate
+        O8."""
         try:
-            call()
+            return "", call()
         except TimerClosed:
-            return "closed"
+            return "closed", None
         except ExecutorClosed:
-            return "refused"
+            return "refused", None
         except Planned as error:
             if not self.kind.moves_clock and not self.raising:
                 raise
@@ -888,7 +886,7 @@ class TimerPlayer(Player):
         except PlannedExit:
             self.exits["told"] += 1
             self.cut_short[0] += 1
-        return ""
+        return "", None
 
     def _calls_functions(self) -> IntrusiveTimer | ReaperTimer | Calls:
         timer = self.timers[0]

@@ -33,6 +33,8 @@ UNMADE: Final = 99
 SETTINGS_REFUSED: Final = frozenset({40, 44})
 """The broker refuses the settings of a topic (INVALID_CONFIG), or a policy forbids them."""
 EXISTS: Final = 36
+FIRST_SESSIONS: Final = 7
+"""The first Fetch version with sessions."""
 BYTE_QUOTAS: Final = ("producer_byte_rate", "consumer_byte_rate")
 PARTITION_QUOTAS: Final = ("controller_mutation_rate",)
 """Of KIP-599."""
@@ -101,6 +103,18 @@ class DataAsker(Asker):
         if session is None:
             return self.send_about(conn, "fetch", {**limits, "topics": topics}, topics, "topic", by_id)
         return conn.send("fetch", session.version, {**limits, **session.named(topics, self.broker.ids)})
+
+    async def open_session(
+        self, conn: Connection, parts: Sequence[tuple[str, int, int]], committed: bool | None = None
+    ) -> FetchSession | None:
+        """A new fetch session, if the broker gives one."""
+        version = self.broker.version("fetch", by_id=parts[0][0] in self.broker.ids)
+        version = version or self.broker.version("fetch")
+        if version is None or version < FIRST_SESSIONS:
+            return None
+        made = FetchSession(version)
+        error = made.took(await self.fetch(conn, parts, max_wait_ms=0, session=made, committed=committed))
+        return None if error or not made.id else made
 
     def send_about(
         self, conn: Connection, api: str, values: Mapping[str, object], topics: list[dict[str, object]], name: str,

@@ -15,7 +15,7 @@ from purgatorio_wire.history.history import integer, items, text
 from purgatorio_wire.history.log import BY_ID
 from purgatorio_wire.scene.asker import codes, first_append, settle
 from purgatorio_wire.scene.broker import SceneLost, must
-from purgatorio_wire.scene.data_asker import UNMADE, FetchSession
+from purgatorio_wire.scene.data_asker import FIRST_SESSIONS, UNMADE, FetchSession
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import SEQUENCES, Written
@@ -35,8 +35,6 @@ REAPED_MS: Final = 300
 DELETED_MS: Final = 20_000
 """Much longer than a deletion takes: a forgotten fetch is certainly late, even on a busy machine."""
 WARM_ROUNDS: Final = 30
-FIRST_SESSIONS: Final = 7
-"""The first Fetch version with sessions."""
 CLOSED_LOOKS: Final = 24
 ROLLS: Final = 5
 SEGMENT_BYTES: Final = 1 << 20
@@ -302,12 +300,10 @@ async def deleted_topic(play: Play) -> None:
         )
         for at, conn in enumerate(readers)
     ]
-    version = play.broker.version("fetch", by_id=topic in play.broker.ids) or play.broker.version("fetch")
-    if version is not None and version >= FIRST_SESSIONS:
-        one, reader = FetchSession(version), await play.open("reader")
-        parts = [(stays, 0, 0), (topic, 1, 0)]
-        one.took(await play.fetch(reader, parts, max_wait_ms=0, session=one))
-        sent += [play.fetch(reader, [], max_wait_ms=wait, session=one)] if one.id else []
+    reader = await play.open("reader")
+    session = await play.open_session(reader, [(stays, 0, 0), (topic, 1, 0)])
+    if session is not None:
+        sent.append(play.fetch(reader, [], max_wait_ms=wait, session=session))
     await play.pause(150)
     await play.delete(topic)
     await settle(*sent)

@@ -28,8 +28,7 @@ from purgatorio_wire.history.transaction import (
 )
 from purgatorio_wire.scene.asker import codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneSkipped, must
-from purgatorio_wire.scene.data_asker import UNMADE, FetchSession, by_topic
-from purgatorio_wire.scene.fetch import FIRST_SESSIONS
+from purgatorio_wire.scene.data_asker import UNMADE, by_topic
 from purgatorio_wire.scene.member import LONGER, NOT_TOLD, answered, is_told, members, stable, synced
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
@@ -269,7 +268,7 @@ async def read_committed(play: Play) -> None:
     writer = await writer_of(play, topic)
     readers, asker = await play.open_many(5, "reader"), await play.open("asker")
     wait, ends = play.wait_ms(WAIT_MS), [0, 0]
-    session = await _session_of(play, readers[4], [(topic, 0, 0), (topic, 1, 0)])
+    session = await play.open_session(readers[4], [(topic, 0, 0), (topic, 1, 0)], committed=True)
     ended: list[tuple[str, int, int]] = []
     await writer.begin(0)
     rounds = ((True, (0,)), (False, (0,)), (False, (0, 1)), (True, (1, 0)), (True, (1,)))
@@ -302,20 +301,6 @@ async def read_committed(play: Play) -> None:
         if session is not None and session.took(await sent[-1].within(0)):
             session = None
         await _ask_all(play, asker, ended)
-
-
-async def _session_of(
-    play: Play, conn: Connection, parts: Sequence[tuple[str, int, int]]
-) -> FetchSession | None:
-    """A new fetch session, where the broker gives one."""
-    version = play.broker.version("fetch", by_id=parts[0][0] in play.broker.ids) or play.broker.version(
-        "fetch"
-    )
-    if version is None or version < FIRST_SESSIONS:
-        return None
-    made = FetchSession(version)
-    error = made.took(await play.fetch(conn, parts, max_wait_ms=0, committed=True, session=made))
-    return None if error or not made.id else made
 
 
 @scene(
