@@ -46,7 +46,7 @@ def create_topics(node: Node, request: Request) -> None:
 
     def answer(results: Mapping[str, Error]) -> None:
         codes = {**{name: code.value for name, code in refused.items()}, **_codes(results)}
-        request.answer(topics=[_created(name, codes[name], wanted.get(name)) for name in codes])
+        request.answer(topics=[_created(name, code, wanted.get(name)) for name, code in codes.items()])
 
     if request.fields.number("validate_only"):
         answer(dict.fromkeys(wanted, Error.NONE))
@@ -89,15 +89,12 @@ def _new_topic(node: Node, entry: Fields) -> Topic | ErrorCode:
 
 
 def _created(name: str, code: int, topic: Topic | None) -> Values:
-    values: dict[str, object] = {"name": name, "error_code": code, "error_message": _message(code)}
-    if topic is not None and not code:
-        values |= {
-            "topic_id": topic.topic_id,
-            "num_partitions": topic.partitions,
-            "replication_factor": len(topic.replicas),
-            "configs": [],
-        }
-    return values
+    if topic is None or code:
+        return _named(name, code)
+    return _named(
+        name, code, topic_id=topic.topic_id, num_partitions=topic.partitions, replication_factor=len(topic.replicas),
+        configs=[],
+    )  # fmt: skip
 
 
 def delete_topics(node: Node, request: Request) -> None:
@@ -114,15 +111,7 @@ def delete_topics(node: Node, request: Request) -> None:
 
     def answer(results: Mapping[str, Error]) -> None:
         codes = _codes(results) if node.leads else dict.fromkeys(names, ErrorCode.not_controller.value)
-        answers: list[Values] = [
-            {
-                "name": name,
-                "topic_id": topic_ids.get(name),
-                "error_code": code,
-                "error_message": _message(code),
-            }
-            for name, code in codes.items()
-        ]
+        answers = [_named(name, code, topic_id=topic_ids.get(name)) for name, code in codes.items()]
         answers += [
             {"name": None, "topic_id": topic_id, "error_code": ErrorCode.unknown_topic_id.value}
             for topic_id in unknown
@@ -147,11 +136,7 @@ def create_partitions(node: Node, request: Request) -> None:
             if node.leads
             else dict.fromkeys(totals, ErrorCode.not_controller.value)
         )
-        answers = [
-            {"name": name, "error_code": code, "error_message": _message(code)}
-            for name, code in codes.items()
-        ]
-        request.answer(results=answers)
+        request.answer(results=[_named(name, code) for name, code in codes.items()])
 
     accepted = {name: total for name, total in totals.items() if name not in refused}
     if request.fields.number("validate_only") or not node.leads:
@@ -291,8 +276,10 @@ def _codes(results: Mapping[str, Error]) -> dict[str, int]:
     return {name: code_of(error) for name, error in results.items()}
 
 
-def _message(code: int) -> str | None:
-    return ErrorCode(code).name.upper() if code else None
+def _named(name: str, code: int, **more: object) -> Values:
+    """The answer about the topic with this name."""
+    message = ErrorCode(code).name.upper() if code else None
+    return {"name": name, "error_code": code, "error_message": message, **more}
 
 
 def alter_client_quotas(node: Node, request: Request) -> None:
