@@ -6,17 +6,18 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, NoReturn
 
 import click
 from msgspec.structs import replace
 
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
-from purgatorio_pipeline.command.explore_foreign import run_foreign, run_foreign_token
-from purgatorio_pipeline.command.line import echo_line
+from purgatorio_pipeline.command.line import echo_line, wrapped
 from purgatorio_pipeline.command.options import argument, flag, json_flag, number, option, refuse, taking
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
+from purgatorio_spec.show.visible import WIDTH
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
 from purgatorio_stress import printed
 from purgatorio_stress.explorer.endless import NoEnd
@@ -24,7 +25,10 @@ from purgatorio_stress.explorer.replay import BadToken, Replay, Token
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.table import table
 from purgatorio_stress.exploring import STRATEGIES, ScenarioResult, explore, replay_token
-from purgatorio_stress.foreign.explored import FOREIGN
+from purgatorio_stress.foreign.explored import FOREIGN, explore_foreign, lines_of, replay_foreign
+from purgatorio_stress.foreign.explored import STRATEGIES as PACKAGE_STRATEGIES
+from purgatorio_stress.foreign.explored import table as package_table
+from purgatorio_stress.foreign.load import CannotLoad
 from purgatorio_stress.mutant.patch import Bug
 from purgatorio_stress.random_program.act import BadProgram
 from purgatorio_stress.random_program.registry import VOCABULARIES, scenario_named
@@ -112,7 +116,7 @@ def command(asked: ExploreOptions) -> None:
         return
     if asked.packages or asked.adapter:
         refuse("with --package", "scenarios", "mutant", "drawn", "token")
-        run_foreign(asked)
+        _explore_package(asked)
     refuse("without --package", "early")
     bug = bug_asked(asked.mutant)
     if asked.token is not None:
@@ -141,6 +145,47 @@ def command(asked: ExploreOptions) -> None:
     verdict = worst(one.verdict for one in explored)
     if asked.as_json:
         _echo_json(verdict, [one.printed() for one in explored])
+    sys.exit(EXIT_STATUS[verdict])
+
+
+def _explore_package(asked: ExploreOptions) -> NoReturn:
+    adapter, strategy = asked.adapter, asked.strategy
+    if adapter is None or not asked.packages:
+        raise click.UsageError("give both options: --package PACKAGE --adapter MODULE:CLASS")
+    if strategy not in (None, *PACKAGE_STRATEGIES):
+        raise click.UsageError(
+            f"--package can be searched by {', '.join(PACKAGE_STRATEGIES)}, not by {strategy}"
+        )
+    try:
+        explored = explore_foreign(
+            asked.packages, adapter, asked.limits(), strategy=strategy or "dpor", seed=asked.seed, early=asked.early,
+            races_count=asked.races,
+            progress=partial(progress, f"exploring {adapter}, for {asked.seconds:g} s at most", quiet=asked.as_json),
+        )  # fmt: skip
+    except CannotLoad as error:
+        raise click.UsageError(str(error)) from None
+    if asked.as_json:
+        click.echo(encoded(printed.ExplorePackage(explored.verdict, [explored.printed()])))
+    else:
+        for line in lines_of(explored):
+            click.echo(wrapped(line, 10, WIDTH))
+        if explored.rows:
+            click.echo("\n" + package_table(explored, verbose=asked.verbose))
+    sys.exit(EXIT_STATUS[explored.verdict])
+
+
+def _replay_package(token: Token, asked: ExploreOptions) -> NoReturn:
+    try:
+        explored, broken = replay_foreign(token)
+    except (BadToken, CannotLoad, NoEnd) as error:
+        raise click.UsageError(str(error)) from None
+    verdict = Verdict.VIOLATED if broken else Verdict.PASS
+    if asked.as_json:
+        shape = explored.printed()
+        shape.verdict = verdict
+        click.echo(encoded(printed.ExplorePackage(verdict, [shape])))
+    else:
+        click.echo(package_table(explored, verbose=asked.verbose))
     sys.exit(EXIT_STATUS[verdict])
 
 
@@ -225,7 +270,7 @@ def _replay(text: str, bug: Bug, asked: ExploreOptions) -> None:
     try:
         token = Token.parse(text)
         if token.scenario == FOREIGN:
-            run_foreign_token(token, asked.as_json, asked.verbose)
+            _replay_package(token, asked)
         run = replay_token(token, bug, races=asked.races)
     except (BadToken, NoEnd) as error:
         raise click.UsageError(str(error)) from None
