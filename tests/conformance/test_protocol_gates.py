@@ -689,10 +689,15 @@ def test_a_slip_is_found_by_its_program(slip: str, monkeypatch: pytest.MonkeyPat
     """Two calls that are held at once, and callbacks that raise. Without the slip nothing is found."""
     one = SLIPS[slip]
     _only(monkeypatch, one.program)
-    twin = "flagged" if one.after == "flagged" else ""
+    twin = one.after if one.after in ("flagged", "unlinks") else ""
     lacks = {"cancel-for-key": "it is small"}
     promise = Promise(
-        "pending-flag" if twin else "locked", MS, early_ns=0, late_ns=0, purge_interval=0, lacks=lacks
+        "pending-flag" if twin == "flagged" else "locked",
+        MS,
+        early_ns=0,
+        late_ns=0,
+        purge_interval=0,
+        lacks=lacks,
     )
     for made, breaks in ((slip, {one.clause}), (twin, set())):
         found: set[str] = set()

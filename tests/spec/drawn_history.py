@@ -586,7 +586,7 @@ def draw(seed: int, fault: str = "", profile: str | None = None, *, virtual: boo
     player.early_ns = random.choice((0, 0, 99 * US)) if fault not in ("early",) else 0
     player.late_ns = random.choice((None, LATE_NS)) if not fault else LATE_NS
     player.deadline_on_call = random.random() < 0.5
-    player.interval = random.randrange(6)
+    player.interval = max(1, random.randrange(6))  # Kafka's purge promises no exact bound
     ended = player.play(100_000 if fault or random.random() < 0.8 else random.randrange(400))
     if ended and (fault or random.random() < 0.85):
         plain = any(one.startswith("task") for one in player.tasks)

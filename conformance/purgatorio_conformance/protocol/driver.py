@@ -90,7 +90,7 @@ _TOTAL_S: Final = 600.0
 """Enough for a run on a busy machine. A subject that hangs exceeds its limit of silence long before."""
 _LINES_MOST: Final = 5_000_000
 """For a gated run: before each execution near a purge come enough operations to cause the purge."""
-_DRAWN_MOST: Final = 1_000
+_DRAWN_MOST: Final = 800
 """The most random programs of a run, and at most half of `--operations`."""
 _CROSSED_MOST: Final = 60
 """The most programs of two callers that run in all orders, and at most a thirtieth of `--operations`."""
