@@ -121,7 +121,7 @@ def test_tested_occasions_are_counted_and_others_have_a_reason() -> None:
     gated.account.orders[:] = gated.account.orders[:1]
     for broke_off, why in (
         (True, "the gated run ended early, at a violation or a failure"),
-        (False, "no virtual time"),
+        (False, "no run in virtual time"),
     ):
         gated.account.broke_off = broke_off
         (line,) = [line for _, line in not_looked_for([*others, gated]) if inside.looks_for in line]

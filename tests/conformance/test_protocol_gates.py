@@ -38,6 +38,7 @@ from purgatorio_conformance.protocol.played_order import (
     PlayedOrder,
     Stop,
     comes_of_order,
+    in_trace,
     unfinished,
 )
 from purgatorio_conformance.protocol.plays import Play, Plays
@@ -54,8 +55,11 @@ from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import of_purgatory, of_timer, play
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, broken_off
+from purgatorio_spec.recording import RecordedRun, judge
+from purgatorio_spec.show.text import render
 from purgatorio_spec.trace.recorder import Recorder
 from purgatorio_spec.verdict import Verdict
+from spec.trace_builder import Trace
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
 PYTHON = (sys.executable, "-I", "-S")
@@ -928,3 +932,34 @@ def test_a_run_is_at_rest_when_a_thread_has_gone_from_gate_to_gate(lost: list[st
 
     _plays(_Peer(answers), scene, VirtualClock()).come_to_rest()
     assert scene.conversation.settled.pending == {*lost}
+
+
+def test_a_pause_at_a_line_is_shown_in_the_counterexample() -> None:
+    """Between the events that it was between, and without the programs that ran before."""
+    made = Trace("timer")
+    made.add("p1-t", delay_ns=10 * MS)
+    made.wait(10 * MS)
+    made.fire("p1-t")
+    made.add("p2-t", delay_ns=10 * MS)
+    made.fire("p2-t")
+    session = (
+        '> {"m":"add","n":2,"lane":1,"id":"p2-t","delay_ns":10000000}',
+        '< {"m":"held","hold":2,"f":"step","during":2,"at":"Wheel.add (Wheel.java:7)"}',
+        '> {"m":"go","n":3,"holds":[2]}',
+        '< {"m":"enter","f":"timer_fire","id":"p2-t","th":"reaper"}',
+    )
+    judged = judge(RecordedRun(made.header, tuple(made.events)))
+    since_i, pauses = in_trace(session, judged.table)
+    shown = render(judged.example("T1", "t.jsonl", whole=True, since_i=since_i, pauses=pauses))
+    add, paused, continues, fire = map(
+        shown.index, ("timer_add(", "is paused at Wheel.add (", "continues", "timer_fire {")
+    )
+    assert add < paused < continues < fire
+    assert "p1-t" not in shown
+
+
+def test_real_time_alone_has_the_runs_that_virtual_time_has_otherwise() -> None:
+    command = (*PYTHON[:1], str(EXAMPLES / "reference_purgatory.py"))
+    modes = {time: {one.mode for one in command_subjects(command, time=time)} for time in ("real", "all")}
+    assert "real-steps" in modes["real"] - modes["all"]
+    assert "virtual-steps" in modes["all"]

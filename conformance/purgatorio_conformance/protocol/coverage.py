@@ -92,7 +92,7 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
             none = (
                 "the gated run ended early, at a violation or a failure"
                 if broke_off
-                else "no virtual time"
+                else "no run in virtual time"
                 if real
                 else _not_declared(ways[0].description, looks_for, bool(gated))
             )

@@ -137,6 +137,11 @@ def _with_steps(description: Description) -> Description:
     return replace(description, gates=(*(one for one in description.gates if one != STEP), STEP))
 
 
+def _in_real_time(description: Description) -> Description:
+    kept = (one for one in description.capabilities if one != "virtual-time")
+    return replace(description, capabilities=tuple(kept))
+
+
 def command_subjects(
     command: Sequence[str],
     *,
@@ -154,6 +159,9 @@ def command_subjects(
     None. Raises SubjectFailed, also if the program has no mode that can be driven.
     """
     description, lines, lost = _described(command, limits, lines)
+    if time == "real":
+        # No run in virtual time has the programs that otherwise only such a run has.
+        description = _in_real_time(description)
     slug = _UNFIT.sub("-", (label or description.name).lower()).strip("-")[:40] or "subject"
     found = [
         CommandSubject(
@@ -421,6 +429,8 @@ class CommandSubject:
         again = session.describe()
         if self.lines is not None:
             again = _with_steps(again)
+        if "virtual-time" not in self.description.capabilities:
+            again = _in_real_time(again)
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "its description differs from its first description")
         virtual = clock if self.virtual else None

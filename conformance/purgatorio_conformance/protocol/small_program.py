@@ -316,7 +316,7 @@ class SmallProgram:
 
 
 _STEP_BY_STEP: Final = "it runs only step by step"
-_NO_VIRTUAL: Final = "no virtual time"
+_NO_VIRTUAL: Final = "no run in virtual time"
 INTERVAL_ABOVE: Final = "its purge interval is above"
 OTHER_WAYS: Final = frozenset({_STEP_BY_STEP, _NO_VIRTUAL})
 """Reasons why a program is not executed in one way, but in another that the subject supports."""

@@ -2,9 +2,8 @@
 time.
 
 In a terminal, the progress is a bar that disappears at the end. In a log, the progress is a line at the start, and a
-line every `LOG_SECONDS`. The estimate comes from the completed share, so it is rough if parts differ in length. If
-parts run concurrently, the estimate is that of the slowest part, and a log names this part. There is no estimate at the
-beginning of a part.
+line every `LOG_SECONDS`. The estimate comes from the completed share. If parts run concurrently, there is no estimate,
+and a log names the slowest part: a tenth of a run may take most of its time.
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ class Progress:
         self._start_s = clock_s()
         self._done = 0.0
         self._shares: dict[str, float] = {}
-        self._begun_s: dict[str, float] = {}
         self._bars: Bars | None = None
         self._console: Console | None = None
 
@@ -70,8 +68,6 @@ class Progress:
 
     def share(self, part: str, done: int, planned: int) -> None:
         """Reports the progress of one of several concurrent parts: `done` of `planned`."""
-        if part not in self._begun_s:
-            self._begun_s[part] = self._clock_s()
         self._shares[part] = done / planned if planned else 1.0
         self._done = sum(self._shares.copy().values())  # another thread may report another part meanwhile
 
@@ -86,19 +82,9 @@ class Progress:
         said = [self._amount(done, total), _minutes(now_s - self._start_s)]
         if total and done >= total and self._then:
             said.insert(1, self._then)
-        if total and 0 < done < total and (left_s := self._left_s(done, total, now_s)) is not None:
-            said.append(f"about {_minutes(left_s)} left")
+        if total and _TOLD_FROM * total <= done < total and not self._shares:
+            said.append(f"about {_minutes((now_s - self._start_s) * (total - done) / done)} left")
         return ", ".join(filter(None, said))
-
-    def _left_s(self, done: float, total: float, now_s: float) -> float | None:
-        shares = self._shares.copy()
-        # Those that have not begun are like the rest.
-        left_s = (now_s - self._start_s) * (total - done) / done if len(shares) < total else 0.0
-        for part, share in shares.items():
-            if share < _TOLD_FROM:
-                return None
-            left_s = max(left_s, (now_s - self._begun_s[part]) * (1 - share) / share)
-        return left_s
 
     def slowest(self) -> str:
         """The slowest part: `; my-timer-real 40%`. Empty without parts."""
