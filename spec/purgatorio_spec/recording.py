@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from purgatorio_spec.check import facts_of, judge_table
 from purgatorio_spec.judge.result import RunResult, TraceFacts
-from purgatorio_spec.show.counterexample import Counterexample, counterexample
+from purgatorio_spec.show.counterexample import Counterexample, Pauses, counterexample
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import Event, Header
@@ -55,12 +56,18 @@ class JudgedRun:
     unfinished: str = ""
     """The part that was left out at the time limit. If there is one, no kept clause is PASS."""
 
-    def example(self, clause: str, file: str, *, whole: bool = False) -> Counterexample:
+    def example(
+        self, clause: str, file: str, *, whole: bool = False, since_i: int = 0, pauses: Pauses | None = None
+    ) -> Counterexample:
         """The counterexample of the earliest violation of a clause, with the replay command for `file`. `whole`: with
-        all earlier calls, for a minimized run."""
+        all calls from the event `since_i` on, for a minimized run. `pauses`: as in `counterexample`."""
         causes = self.result.clauses[clause].causes
         cause = min(causes.values(), key=lambda one: one.examples[0].events[-1])
-        shown = counterexample(file, self.result.run, cause.examples[0], self.table, cause.count, whole=whole)
+        violation, table = cause.examples[0], self.table
+        if whole and since_i <= min(violation.events):
+            table = table.filter(pc.greater_equal(table.column("i"), pa.scalar(since_i)))
+        run = self.result.run
+        shown = counterexample(file, run, violation, table, cause.count, whole=whole, pauses=pauses)
         return shown.of_run(self.result)
 
 

@@ -1,16 +1,28 @@
 """The orders in which gated runs executed their programs. Chooses the executions to repeat, and tests whether an order
 of threads causes an error or a hang."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
+import orjson
+import pyarrow as pa
+
 from purgatorio_conformance.protocol.lines import LineStep
+from purgatorio_conformance.protocol.message import STEP
 from purgatorio_conformance.protocol.small_program import SmallProgram
 from purgatorio_spec.judge.result import ClauseResult
+from purgatorio_spec.show.counterexample import Pauses
+from purgatorio_spec.show.selection import Tasks
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.reader import TraceReader
 
 STEPS_MOST: Final = 5_000
 """The most steps of a program that are executed."""
+
+_OF_PLAY: Final = re.compile(r'"p(\d+)-')
 
 _AGAIN_MOST: Final = 5
 """How often an order is executed again to repeat a hang or a violation."""
@@ -116,10 +128,19 @@ def play_of(operation: str) -> int | None:
     return int(number) if operation.startswith("p") and number.isdigit() else None
 
 
-def to_play_again(broken: ClauseResult, plays: Sequence[PlayedOrder]) -> Sequence[PlayedOrder]:
+def to_play_again(broken: ClauseResult, plays: Sequence[PlayedOrder], trace: Path) -> Sequence[PlayedOrder]:
     """The executions that broke the clause, each several times: on a busy machine a thread may come too late for its
-    place in the order."""
-    numbers = [play_of(cause.examples[0].subject) for cause in broken.causes.values()]
+    place in the order. For a reading of the gauges, the executions of the operations that it may count wrong."""
+    subjects: list[str] = []
+    for violation in (cause.examples[0] for cause in broken.causes.values()):
+        tasks = Tasks.counted_by(violation)
+        if tasks is None:
+            subjects.append(violation.subject)
+        elif trace.exists():
+            for batch in TraceReader(trace).batches():
+                tasks.feed(pa.Table.from_batches([batch], EVENT_SCHEMA))
+            subjects += reversed(tasks.shown)
+    numbers = dict.fromkeys(map(play_of, subjects))
     return _AGAIN_MOST * [
         plays[number - 1] for number in numbers if number is not None and number <= len(plays)
     ]
@@ -127,10 +148,46 @@ def to_play_again(broken: ClauseResult, plays: Sequence[PlayedOrder]) -> Sequenc
 
 def from_its_start(session: Sequence[str], operation: str) -> tuple[str, ...]:
     """This operation's execution, after the `start` before it. A call may have been watched between the two."""
-    first = next((at for at, line in enumerate(session) if f'"p{play_of(operation)}-' in line), 0)
+    number = play_of(operation)
+    if number is None:
+        # A reading is of the last execution.
+        number = int(max(_OF_PLAY.findall("".join(session)), key=int, default=0))
+    first = next((at for at, line in enumerate(session) if f'"p{number}-' in line), 0)
     starts = [at for at, line in enumerate(session[: first + 1]) if '"m":"start"' in line]
     return (
         (*session[starts[-1] : starts[-1] + 2], *session[max(first, starts[-1] + 2) :])
         if starts
         else tuple(session)
     )
+
+
+def in_trace(session: Sequence[str], events: pa.Table) -> tuple[int, Pauses]:
+    """The first event of a session in its trace, and the pauses of threads at steps."""
+    names = ("i", "ph", "f", "id")
+    rows = [*zip(*(events.column(name).to_pylist() for name in names), strict=True)]
+    at, first = -1, 0
+    callers: dict[int, str] = {}
+    threads: dict[int, str] = {}
+    found: dict[int, list[tuple[str, str]]] = {}
+    for line in session:
+        said = orjson.loads(line[2:])
+        match said:
+            case {"m": "held", "hold": hold, "f": f} if f == STEP:
+                threads[hold] = callers.get(said.get("during"), f"subject/{said.get('th', '')}")
+                place = f" at {said['at']}" if "at" in said else ""
+                found.setdefault(rows[max(at, 0)][0], []).append((threads[hold], f"is paused{place}"))
+            case {"m": "go", "holds": holds}:
+                goes = [(threads[hold], "continues") for hold in holds if hold in threads]
+                found.setdefault(rows[max(at, 0)][0], []).extend(goes)
+            case {"m": m, "id": whose} if line[0] == ">" or m in ("enter", "leave"):
+                is_end, f = m == "leave", said.get("f")
+                mine = (
+                    place
+                    for place, row in enumerate(rows[at + 1 :], at + 1)
+                    if row[3] == whose and f in (None, row[2]) and (row[1] == "ret") is is_end
+                )
+                at = next(mine, at)
+                first = first or rows[max(at, 0)][0]
+        if line[0] == ">":
+            callers[said["n"]] = f"caller-{said.get('lane', 0)}"
+    return first, found

@@ -219,7 +219,8 @@ def order_of_run(subject: CommandSubject, run: RunResult, clause: str, path: Pat
     account = subject.account
     # The last execution may have ended the run, as with a task that runs without end.
     plays = [*account.plays, *filter(None, [account.under_way or account.in_turn])]
-    for order in to_play_again(run.clauses[clause], plays) if clause in run.clauses else ():
+    broken = run.clauses.get(clause)
+    for order in to_play_again(broken, plays, Path(run.file)) if broken is not None else ():
         session: list[str] = []
         subject.play_again(path, order, noted(session))
         # A program that no longer starts leaves no trace.

@@ -6,7 +6,7 @@ The number of left-out events is shown.
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -38,6 +38,10 @@ _ABSENT: Final = ("never-claimed", "never-completed", "never-fired", "stopped-ru
 """The causes that no event shows, only the end of the run."""
 
 _OF_NOBODY: Final = ("gauge", "quiesce", "advance_clock")
+
+
+Pauses = Mapping[int, Sequence[tuple[str, str]]]
+"""The pauses of threads, by the event before: the name of the thread, and the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ class Counterexample:
     again: tuple[str, ...] = ()
     """The command that shows it again, if it is not a check of the file."""
     pending: str = ""
-    """For a wrong size, the tasks that were added, and neither cancelled nor fired."""
+    """For a wrong size or gauge, the tasks or operations that wait; of operations, those that ended last too."""
     stderr: tuple[str, ...] = ()
     """The last lines of the driven program's standard error in this run."""
     zone: str = "UTC"
@@ -150,12 +154,14 @@ def counterexample(
     unfetched: int = 0,
     *,
     whole: bool = False,
+    pauses: Pauses | None = None,
 ) -> Counterexample:
     """Make the counterexample of a violation from event rows (`EVENT_SCHEMA`, in the order of `i`).
 
     `events` is the whole run, or a part with all rows that `selection(violation)` selects. For a check, the first
     `HEAD_ROWS`, the last `TAIL_ROWS` and the witnesses of the judged thread are enough; `unfetched` is the number of
     missing rows. `whole`: show the calls of all other operations or tasks too, up to the event that breaks the promise.
+    `pauses`: what the driver did with threads, which is shown too.
     """
     tasks = tasks_of(events, violation)
     kept = select(events, selection(violation, tasks))
@@ -173,11 +179,10 @@ def counterexample(
     recorded = _shown(_head_and_tail(kept, violation.events), set(violation.events))
     rows = as_logged(recorded, max(violation.events))
     chosen = _choose(rows, violation.clause)
-    shown = _nested([rows[at] for at in chosen])
-    left_out = unfetched + kept.num_rows - len(shown) - (len(recorded) - len(rows))
-    return Counterexample(
-        file, run, violation, count, tuple(_with_gaps(shown, chosen)), left_out, pending=str(tasks or "")
-    )
+    left_out = unfetched + kept.num_rows - len(chosen) - (len(recorded) - len(rows))
+    picked = _with_gaps([rows[at] for at in chosen], chosen)
+    shown = tuple(_nested([*_with_pauses(picked, pauses or {}, max(violation.events))]))
+    return Counterexample(file, run, violation, count, shown, left_out, pending=str(tasks or ""))
 
 
 def operation_rows(events: pa.Table, operation: str) -> tuple[ShownEvent, ...]:
@@ -321,3 +326,13 @@ def _with_gaps(shown: Sequence[ShownEvent], chosen: Sequence[int]) -> Iterable[S
     before = [-1, *chosen]
     for row, at, last in zip(shown, chosen, before, strict=False):
         yield replace(row, gap=at - last - 1)
+
+
+def _with_pauses(shown: Iterable[ShownEvent], pauses: Pauses, last_i: int) -> Iterator[ShownEvent]:
+    """The rows, and a row for each pause between them. A pause at a left-out event comes after the row before it."""
+    rows = [*shown]
+    ends = [row.i for row in rows[1:]]
+    for row, end in zip(rows, [*ends, last_i], strict=False):
+        yield row
+        for thread, text in (one for at in sorted(pauses) if row.i <= at < end for one in pauses[at]):
+            yield replace(row, i=-1, th=thread, ph="at", f="", c=None, said=text, witness=True, gap=0)

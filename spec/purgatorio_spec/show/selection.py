@@ -3,11 +3,12 @@
     (id in subjects and i <= last_i)  or  i in events  or  (c in events and i <= last_i)
     or, for a check with a wrong count,  i between events[0] and last_i  (later reduced to the thread of the check)
 
-If the number of tasks is wrong (clause T5), `subjects` are the tasks that `Tasks` finds, and only their timer events
-are selected. An engine such as Spark runs this filter on its own tables, and passes the rows to `counterexample`.
+If a size or a gauge is wrong (clauses T5, P1, P2), `subjects` are the tasks or operations that `Tasks` finds. Of tasks,
+only the timer events are selected. An engine such as Spark runs this filter on its own tables, and passes the rows to
+`counterexample`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Self
 
@@ -36,34 +37,58 @@ class CauseKey(NamedTuple):
 TIMER: Final = ("timer_add", "timer_cancel", "timer_fire")
 """The functions of a timer on a task."""
 
+_REGISTERS: Final = "try_complete_else_watch"
+_ADDS: Final = ("timer_add", _REGISTERS)
+_ENDS: Final = ("timer_fire", "on_complete", "cancelled")
+_OF_OPERATIONS: Final = (_REGISTERS, *_ENDS[1:])
+_OF_READING: Final[Mapping[str, tuple[str, ...]]] = {"T5": TIMER, "P1": _OF_OPERATIONS, "P2": _OF_OPERATIONS}
+"""The functions that change what a reading counts, by the clause of the reading."""
+
 TASKS_NAMED: Final = 8
 _OUT_SHOWN: Final = 3
 
 
 @dataclass(slots=True)
 class Tasks:
-    """The tasks to show for a wrong size (T5), from the events up to `last_i`. `pending`: the waiting tasks in order of
-    their adds, each with the number of its adds without a fire. `out`: the removed tasks in order of their removals."""
+    """The tasks to show for a wrong size (T5), or the operations for wrong gauges (P1, P2), from the events up to
+    `last_i`. `functions`: the functions that add and remove them. `pending`: those that wait, in the order of their
+    adds, each with the number of its adds without a fire. `out`: the last removed ones, in the order of removal.
+    `raced`: the last operations that another thread completed during their registration."""
 
     last_i: int
+    functions: tuple[str, ...] = TIMER
     pending: dict[str, int] = field(default_factory=dict)
     out: list[str] = field(default_factory=list)
+    raced: list[str] = field(default_factory=list)
+    _registering: dict[str, str] = field(default_factory=dict)
+    """The thread of each open registration."""
 
     @classmethod
     def counted_by(cls, violation: Violation) -> Self | None:
-        """New `Tasks` without events, for a violation about a wrong size. None for other violations."""
-        return cls(max(violation.events)) if violation.clause == "T5" else None
+        """New `Tasks` without events, for a violation about a wrong size or gauge. None for other violations."""
+        functions = _OF_READING.get(violation.clause)
+        return None if functions is None else cls(max(violation.events), functions)
 
     def feed(self, events: pa.Table) -> None:
-        """Add events in order, in the form of `select`. Only events of the timer matter."""
+        """Add events in order, in the form of `select`."""
         before = pc.less_equal(events.column("i"), pa.scalar(self.last_i))
-        table = events.filter(pc.and_(before, pc.is_in(events.column("f"), value_set=pa.array(TIMER))))
-        names = ("f", "ph", "id", "out", "err")
-        for f, ph, task, out, err in zip(*(table.column(name).to_pylist() for name in names), strict=True):
-            if f == "timer_add" and ph != "ret":
+        table = events.filter(
+            pc.and_(before, pc.is_in(events.column("f"), value_set=pa.array(self.functions)))
+        )
+        names = ("f", "ph", "id", "out", "err", "th")
+        for f, ph, task, out, err, th in zip(
+            *(table.column(name).to_pylist() for name in names), strict=True
+        ):
+            if f == _REGISTERS and ph == "ret":
+                self._registering.pop(task, None)
+            elif f == _REGISTERS:
+                self._registering[task] = th
+            if f in _ADDS and ph != "ret":
                 self.pending[task] = self.pending.pop(task, 0) + 1
-            elif (f == "timer_fire" and ph != "ret") or (f == "timer_add" and err is not None):
+            elif (f in _ENDS and ph != "ret") or (f == "timer_add" and err is not None):
                 self._take(task, 1)
+                if self._registering.get(task, th) != th:
+                    self.raced = [*self.raced, task][-_OUT_SHOWN:]
             elif f == "timer_cancel" and ph != "call" and out != 0 and err is None:
                 self._take(task, self.pending.get(task, 0))
 
@@ -78,12 +103,18 @@ class Tasks:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The tasks to show: pending ones (one more than are named, to show that there are more), and removed ones."""
-        return (*list(self.pending)[-TASKS_NAMED - 1 :], *self.out)
+        """The tasks to show: pending ones (one more than are named, to show that there are more), and removed ones. Of
+        operations, which have more events, only a few."""
+        count = TASKS_NAMED + 1 if self.functions is TIMER else _OUT_SHOWN
+        return (*list(self.pending)[-count:], *(self.raced or self.out))
 
     def __str__(self) -> str:
         named = list(self.pending)[-TASKS_NAMED:]
-        return f"{'..., ' * (len(self.pending) > TASKS_NAMED)}{', '.join(named) or 'none'}"
+        waiting = f"{'..., ' * (len(self.pending) > TASKS_NAMED)}{', '.join(named) or 'none'}"
+        if self.functions is TIMER:
+            return waiting
+        how = "completed by another thread during the registration" if self.raced else "ended last"
+        return f"{waiting}; {how}: {', '.join(self.raced or self.out) or 'none'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +159,12 @@ def selection(violation: Violation, tasks: Tasks | None = None) -> Selection:
         events=violation.events,
         last_i=max(violation.events),
         between=kind == "check",
-        of_timer=kind != "operation",
+        of_timer=tasks is not None and tasks.functions is TIMER,
     )
 
 
 def tasks_of(table: pa.Table, violation: Violation) -> Tasks | None:
-    """The tasks for a wrong size, from the events of a table (`EVENT_SCHEMA`). None for other violations."""
+    """The tasks or operations of a wrong size or gauge, from events (`EVENT_SCHEMA`). None for other violations."""
     tasks = Tasks.counted_by(violation)
     if tasks is not None:
         tasks.feed(table)
