@@ -174,7 +174,7 @@ class FailedRun:
         one that waited. Then it is made after all calls about this one task or operation, at the same times. An
         `advance` is then made after the adds of everything that waited, at the same times."""
         call, delay_ns = self.account.refused, delays_for(self.description, 60_000 * MS).far_ns
-        if call is None or "virtual-time" not in self.description.capabilities:
+        if call is None:
             return ""
         before: list[tuple[int, Call | None]] = [(self.begins_t, None)]
         if isinstance(call, Cancel | Force):
@@ -267,6 +267,8 @@ class FailedRun:
         """The result of the script in a new program: `refused` if a call ends with an error, or with `refused_adds`
         unset only for one that ends the run; `endless` if a call works too long, another kind of failure, or None."""
         with suppress(SubjectFailed), closing(self.player(limits)) as player:
+            if "virtual-time" not in player.description.capabilities:
+                return None
             played = player.tried(script)
             if played.failure is not None:
                 works = limits.work_s is not None and played.failure.busy_s >= limits.work_s
