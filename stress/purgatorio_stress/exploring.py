@@ -5,14 +5,12 @@ from dataclasses import dataclass, replace
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress import printed
-from purgatorio_stress.explorer.bounded import explore_bounded, explore_states
-from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.endless import NO_END_S, NoEnd, bounded_cpu, process_kept
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
 from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
-from purgatorio_stress.explorer.sampling import explore_pct, explore_random
+from purgatorio_stress.explorer.strategy import STRATEGIES
 from purgatorio_stress.mutant.patch import SOUND, Bug
 from purgatorio_stress.printed import Outcome
 from purgatorio_stress.random_program.act import BadProgram
@@ -22,8 +20,6 @@ from purgatorio_stress.scenario.lock_order import out_of_order
 from purgatorio_stress.scenario.outcome import outcomes_of, serial_outcomes
 
 _PLAIN = "the code keeps state in plain attributes, which this strategy does not compare; use dpor or bounded"
-
-STRATEGIES = ("dpor", "states", "bounded", "pct", "random")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +126,11 @@ def _explore_with_end(program: ScenarioProgram, limits: Limits, strategy: str, s
     explorer."""
     try:
         with bounded_cpu(limits.seconds + NO_END_S):
-            return _explore(program, limits, strategy, seed)
+            return STRATEGIES[strategy](program, limits, seed)
     except NoEnd as error:
         return Exploration(
             strategy, "nothing", found=[BrokenExecution((Broken("P3", "code", str(error)),), (), 0)]
         )
-
-
-def _explore(program: ScenarioProgram, limits: Limits, strategy: str, seed: int) -> Exploration:
-    if strategy == "pct":
-        return explore_pct(program, limits, seed)
-    if strategy == "random":
-        return explore_random(program, limits, seed)
-    search = {"dpor": explore_dpor, "states": explore_states, "bounded": explore_bounded}[strategy]
-    return search(program, limits)
 
 
 def _lock_order(done: Exploration) -> list[BrokenExecution]:

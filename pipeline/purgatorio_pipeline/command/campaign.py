@@ -19,7 +19,7 @@ from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS
-from purgatorio_stress.exploring import STRATEGIES
+from purgatorio_stress.explorer.strategy import STRATEGIES
 from purgatorio_stress.mutant.own_patches import file_and_name
 from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 
@@ -41,7 +41,7 @@ class CampaignOptions:
     out: Path = folder("Folder for verdicts and traces.", required=True)
     strategies: tuple[str, ...] = option(
         "Strategy of the explorer jobs. Default: random. May be repeated.",
-        named="--strategy", multiple=True, type=click.Choice(STRATEGIES),
+        named="--strategy", multiple=True, type=click.Choice([*STRATEGIES]),
     )  # fmt: skip
     seeds: str = option(
         "Range of seeds, FIRST-LAST, for `pct`, `random` and stress jobs.", default="0-9", show_default=True

@@ -16,16 +16,14 @@ from typing import Final, Protocol
 from purgatorio_spec.show.lanes import LANE_MOST, Lanes
 from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.explorer.bounded import explore_bounded
-from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.endless import NO_END_S, NoEnd, bounded_cpu, ends_the_run, process_kept
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import PROGRESS, Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
 from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
 from purgatorio_stress.explorer.run import MAX_STEPS, Execution
-from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE
+from purgatorio_stress.explorer.strategy import STRATEGIES
 from purgatorio_stress.explorer.table import width, wrapped
 from purgatorio_stress.foreign.load import CannotLoad, Loader, openings_recorded
 from purgatorio_stress.foreign.threads import text_of
@@ -47,8 +45,6 @@ _NOT_RUN_BY_A_CALL: Final = (
 
 _LOOKS: Final = ("check", "outcome")
 """The methods that judge a run."""
-
-STRATEGIES: Final = ("dpor", "bounded", "pct", "random")
 
 
 class Adapter(Protocol):
@@ -308,12 +304,7 @@ def _explored(
     program: _Program, limits: Limits, strategy: str, seed: int, early: int, names: str
 ) -> AdapterResult:
     with _quiet():
-        if strategy == "pct":
-            done = explore_pct(program, limits, seed)
-        elif strategy == "random":
-            done = explore_random(program, limits, seed)
-        else:
-            done = (explore_bounded if strategy == "bounded" else explore_dpor)(program, limits)
+        done = STRATEGIES[strategy](program, limits, seed)
     if strategy == "dpor":
         done.bound = "all classes of interleavings"
     if early:
