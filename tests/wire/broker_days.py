@@ -96,11 +96,11 @@ class Group:
             for step in (self.beat, None) if before else (None, self.beat):
                 step(names, error) if step else self.wait(ms)
 
-    def leave(self, name: str) -> None:
+    def leave(self, name: str, error: str = "NONE") -> None:
         """The last member may not know its id yet."""
         known = self._known(name)
         gone = known.member if known else self.scene.group.members()[-1].id
-        assert self.coordinator.leave("g", gone) is Error.NONE
+        assert self.coordinator.leave("g", gone) is Error[error]
 
     def commit(self, name: str, at: int, error: str = "NONE", generation: int = 1) -> None:
         known = self._known(name)
@@ -421,6 +421,9 @@ class Broker:
 
     def gone(self, number: int) -> None:
         self.manager.stop_replica(PARTS[number], deleted=True)
+
+    def offline(self, number: int) -> None:
+        self.manager.fail_directory(PARTS[number])
 
     def throttle(self, number: int) -> None:
         self.manager.throttle(frozenset({PARTS[number]}))
