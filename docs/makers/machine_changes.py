@@ -15,9 +15,9 @@ the unchanged code. What lives is said of in `machine_survivors.toml`.
 from __future__ import annotations
 
 import ast
-import copy
 import hashlib
 import importlib
+import pickle
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -368,10 +368,11 @@ def _changes(module: str, wanted: Callable[[str, str], bool]) -> Iterator[Change
     for qualified, function in _functions(tree):
         if function.name in _NOT_CODE_UNDER_TEST:
             continue
+        pickled = pickle.dumps(function)
         for what, line, change, token in _edits(function):
             if not wanted(qualified, what):
                 continue
-            changed = _compiled(tree, function, change, path, qualified)
+            changed = _compiled(tree, pickled, change, path, qualified)
             before = _function(module, qualified).__code__
             if (
                 changed is not None
@@ -539,12 +540,10 @@ def _other_truth(node: ast.AST) -> None:
         node.value = not node.value
 
 
-def _compiled(
-    tree: ast.Module, function: ast.FunctionDef, change: _Edit, path: str, qualified: str
-) -> CodeType | None:
+def _compiled(tree: ast.Module, pickled: bytes, change: _Edit, path: str, qualified: str) -> CodeType | None:
     """The code of the changed function; None where it does not compile. Compiled alone in its class, which
     `super()` needs, under its module's imports: the whole module costs four times as much."""
-    changed = copy.deepcopy(function)
+    changed: ast.FunctionDef = pickle.loads(pickled)
     change(changed)
     alone: ast.stmt = changed
     name, dot, _ = qualified.partition(".")

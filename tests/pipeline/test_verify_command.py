@@ -117,8 +117,10 @@ def test_a_shorter_program_found_for_another_clause_is_taken(
     assert [line.split(":")[0] for line in said] == ["T1, T3 in 1 call", "T4 in 2 calls"]
 
 
-@pytest.mark.parametrize("mode", ["virtual-plan", "virtual-scope"])
-@pytest.mark.parametrize(("how", "clause"), [("repeat-after-cancel", "T3"), ("die-after-cancel", "died")])
+@pytest.mark.parametrize(
+    ("how", "clause", "mode"),
+    [("repeat-after-cancel", "T3", "virtual-scope"), ("die-after-cancel", "died", "virtual-plan")],
+)
 def test_a_run_that_a_task_ends_is_minimized(
     how: str, clause: str, mode: Mode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

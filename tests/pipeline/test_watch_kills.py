@@ -147,15 +147,15 @@ Ended = Callable[[Path, Sequence[Path], pytest.MonkeyPatch], Iterator[WatchState
 
 
 def killed_everywhere(
-    tmp_path: Path, paths: Sequence[Path], patch: pytest.MonkeyPatch
+    tmp_path: Path, paths: Sequence[Path], patch: pytest.MonkeyPatch, after: str = ""
 ) -> Iterator[WatchState]:
-    """By a kill, of which nothing hears: one watch for all of them."""
+    """By a kill, of which nothing hears: one watch for all of them, or for those right after this step."""
     copying = Copying(out=tmp_path / "copied")
     copying.out.mkdir()
     with patch.context() as context:
         Machine(copying.out, paths, copying, context).watch([])
     assert len(copying.done) > 15
-    for number in range(len(copying.done)):
+    for number in (at for at, last in enumerate(["", *copying.done[:-1]]) if after in last):
         with patch.context() as context:
             Machine(copying.copy(number), paths, Killer(), context).watch([])
             yield load_before(Lake(copying.copy(number)))
@@ -218,4 +218,4 @@ def test_a_watch_that_forgets_too_early_is_caught(
 
     monkeypatch.setattr(Watcher, "_forget", eager)
     with pytest.raises(FileNotFoundError, match="carry-"):
-        list(killed_everywhere(tmp_path, paths, monkeypatch))
+        list(killed_everywhere(tmp_path, paths, monkeypatch, after="forgotten"))

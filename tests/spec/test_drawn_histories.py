@@ -61,8 +61,8 @@ def no_false_alarm(player: str, seeds: Iterable[int]) -> tuple[Counter[str], set
     ("player", "seeds", "clauses", "profiles"),
     [
         ("purgatory", 200, ALWAYS | {"P4"}, set(PROFILES) - {"request-log", "hand-over"}),
-        ("in virtual time", 100, set(), set()),
-        ("periodic", 200, PERIODIC, {"timer"}),
+        ("in virtual time", 50, set(), set()),
+        ("periodic", 120, PERIODIC, {"timer"}),
     ],
 )
 def test_legal_histories_break_nothing(
