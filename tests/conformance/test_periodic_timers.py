@@ -18,6 +18,7 @@ from conformance.reference_adapters import IN_MS, AnyTimer
 from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
 from purgatorio_conformance.builtin.asyncio_periodic import LoopSubject
+from purgatorio_conformance.protocol import periodic
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
 from purgatorio_conformance.subject.contract import Subject, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import make_plan
@@ -79,6 +80,23 @@ def test_the_toy_keeps_its_promises(rule: str, tmp_path: Path) -> None:
     run = judged(of_toy("--catch-up", rule), 1, 150, tmp_path)
     assert run.verdict is Verdict.PASS
     assert all(run.clauses[name].occasions > 5 for name in ("T8", "T9", "T10", "T11", "T12"))
+
+
+@pytest.mark.parametrize(("most", "grows"), [(4, False), (1_000, True)])
+def test_tasks_that_nothing_cancels_do_not_grow_without_a_bound(
+    most: int, grows: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(periodic, "_KEPT_MOST", most)
+    kept = tmp_path / "kept.py"
+    kept.write_text(
+        TOY.read_text(encoding="utf-8").replace('        "cancel",\n        "cancel-barrier",\n', "")
+    )
+    (subject,) = (
+        one for one in command_subjects([sys.executable, str(kept)]) if one.mode == "virtual-periodic"
+    )
+    run = judged(subject, 1, 100, tmp_path)
+    assert run.verdict is Verdict.PASS
+    assert (run.events > 2_000) == grows
 
 
 @pytest.mark.slow

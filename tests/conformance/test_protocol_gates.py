@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import itertools
 import re
 import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from conformance.driven import broken, run_of
 from conformance.small_purgatory import SLIPS, small
 from conformance.test_protocol_conversation import Scene
 from program_text import program
-from purgatorio_conformance.protocol import driver, gates, plays
+from purgatorio_conformance.protocol import conversation, driver, gates, plays
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.describe import Part, reported
@@ -31,7 +32,7 @@ from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import Steps
 from purgatorio_conformance.protocol.gates import GatedRun
 from purgatorio_conformance.protocol.lines import Lines
-from purgatorio_conformance.protocol.message import STEP, Add, Check, Description, Register, Start
+from purgatorio_conformance.protocol.message import STEP, Add, Advance, Check, Description, Register, Start
 from purgatorio_conformance.protocol.played_order import (
     TOO_MANY,
     Orders,
@@ -43,6 +44,7 @@ from purgatorio_conformance.protocol.played_order import (
 )
 from purgatorio_conformance.protocol.plays import Play, Plays
 from purgatorio_conformance.protocol.scope import crossing_named
+from purgatorio_conformance.protocol.script import AtGate, Script, ScriptPlayer
 from purgatorio_conformance.protocol.session import Peer, Session
 from purgatorio_conformance.protocol.small_program import EveryOrder, Expiry, SmallProgram, delays_for
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
@@ -107,6 +109,82 @@ def test_a_task_is_held_in_javascript_while_others_are_called(tmp_path: Path) ->
     assert run.verdict is Verdict.PASS
     assert run.clauses["T3"].occasions > 20
     assert run.clauses["T2"].reason == "the driver paused threads, and a paused thread may delay a task"
+
+
+POOL = """
+import json, sys
+pending, open_, paused, now, holds, gated = {}, {}, {}, 0, 0, False
+def say(**message):
+    print(json.dumps(message), flush=True)
+for line in iter(sys.stdin.readline, ""):
+    call = json.loads(line)
+    name, n = call["m"], call["n"]
+    if name == "describe":
+        say(m="description", n=n, protocol="purgatorio-subject/1.1", name="pool", lanes=2, reports=["timer_fire"],
+            capabilities=["timer", "virtual-time"], gates=["timer_fire"], early_ns=0, late_ns=0)
+        continue
+    now = call.get("now_ns", now)
+    if name == "start":
+        pending, open_, gated = {}, {}, "timer_fire" in call.get("gates", ())
+    elif name == "add":
+        pending[call["id"]] = now + call["delay_ns"]
+    elif name == "go":
+        say(m="answer", n=n)
+        for hold in call["holds"]:
+            task, caller = paused.pop(hold)
+            say(m="leave", f="timer_fire", id=task, th=f"worker-{hold}")
+            open_[caller] -= 1
+            if not open_[caller]:
+                say(m="answer", n=caller)
+        continue
+    due = [task for task, due_ns in pending.items() if due_ns <= now] if name == "advance" else []
+    for task in due:
+        del pending[task]
+        holds += 1
+        say(m="enter", f="timer_fire", id=task, th=f"worker-{holds}")
+        if gated:
+            paused[holds] = task, n
+            say(m="held", hold=holds, f="timer_fire", id=task, th=f"worker-{holds}")
+        else:
+            say(m="leave", f="timer_fire", id=task, th=f"worker-{holds}")
+    if due and gated:
+        open_[n] = len(due)
+    else:
+        say(m="answer", n=n)
+"""
+
+
+@pytest.mark.parametrize("most", [8, 10_000])
+def test_tasks_that_each_have_a_thread_are_no_flood(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would be, if the bystanders of all programs came due at once."""
+    monkeypatch.setattr(plays, "_PENDING_MOST", most)
+    monkeypatch.setattr(conversation, "_MAX_HOLDS", 16)
+    monkeypatch.setattr(gates, "gate_programs", lambda part, delays: ())
+    monkeypatch.setattr(GatedRun, "_sleep", lambda run: None)
+    (subject,) = (one for one in command_subjects((*PYTHON, "-c", POOL)) if one.mode == "virtual-gates")
+    (record,) = record_runs([subject], tmp_path, suffix=".jsonl", ops=90)
+    assert (record.failure is None) == (most == 8), record.failure
+
+
+@contextmanager
+def deep(most: int) -> Iterator[None]:
+    """No deeper than this."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(most)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def test_hundreds_of_threads_may_pause_before_the_first_one_is_resumed() -> None:
+    """Their answers are read one after another, and not one inside another."""
+    adds = [Add(f"t-{number}", MS) for number in range(240)]
+    with closing(ScriptPlayer((*PYTHON, "-c", POOL))) as player, deep(len(inspect.stack()) + 240):
+        played = player.play(Script("timer", 0, (AtGate("timer_fire", "t-0"), *adds, Advance(MS))))
+    assert sum(event.f == "timer_fire" for event in played.events) == 2 * len(adds)
 
 
 SLIP = """

@@ -498,7 +498,7 @@ class BoundaryPlan:
         the next purge is late. In the end, as many operations as two purge intervals wait. Then all are completed."""
         interval = self._description.purge_interval
         if interval is None or interval * _PURGES > _GARBAGE_MOST:
-            self.left_out = self.left_out or f"purges: the interval is {interval}"
+            self.left_out = self.left_out or f"purges: the interval is {interval or 'not declared'}"
             return
         self._run.settle()
         count = max(interval * _PURGES, 200)

@@ -262,7 +262,7 @@ class Steps:
         for program, beside in programs:
             if watched and self._plays.clock is not None and not self._plays.broken:
                 # Otherwise a purge of earlier programs' operations may come to its lines in this program, by chance.
-                self._plays.start_anew(gates)
+                self._plays.start_anew(gates, early=True)
             watched.append(
                 [
                     (stop, self._watched(lines, program, stop))

@@ -34,6 +34,8 @@ from purgatorio_conformance.subject.plan import MS
 
 _PROGRAM: Final = 8
 """The approximate number of tasks in a program."""
+_KEPT_MOST: Final = 24
+"""The most programs if the timer cannot cancel: the periodic tasks of all programs then run until the end."""
 _LINKS: Final = 5
 """Tasks of a chain: each adds the next one without a delay."""
 _REAL_PERIODS_NS: Final = (20 * MS, 30 * MS, 50 * MS)
@@ -53,7 +55,7 @@ def drive_periodic(drive: Drive, clock: VirtualClock | None) -> None:
         drive_crowds(drive, clock, periodic=True)
     session.call(Start("timer", time_of, None if clock is None else clock.now_ns, gates))
     rng = random.Random(f"periodic/{drive.seed}")
-    programs = max(1, tasks // _PROGRAM)
+    programs = max(1, min(tasks // _PROGRAM, tasks if "cancel" in description.capabilities else _KEPT_MOST))
     for number in range(programs if clock is not None else min(_REAL_PROGRAMS, programs)):
         if clock is not None:
             _Virtual(session, description, rng, number, clock).play()

@@ -73,6 +73,9 @@ _EXPIRY_LATE_S: Final = 1.0
 _EXPIRY_LEAST_S: Final = 0.1
 _TAKES_NOTE_S: Final = 1.0
 _SAID_MOST: Final = 20_000
+_PENDING_MOST: Final = 32
+"""In virtual time, a rest ends the tasks that executions have left, when there are this many. If each of more than 64
+runs on a thread of its own, too many threads are paused at once."""
 
 _JUDGED_FIRST: Final = 50
 _JUDGED_AGAIN: Final = 2
@@ -140,13 +143,13 @@ class Plays:
         now_ns = None if self.clock is None else self.clock.now_ns
         self.session.call(Start(self.part, "real" if now_ns is None else "virtual", now_ns, gates))
 
-    def start_anew(self, gates: tuple[str, ...]) -> None:
+    def start_anew(self, gates: tuple[str, ...], *, early: bool = False) -> None:
         """Wait until all operations have ended, then start the subject again."""
         if self.clock is None:
             self.much_is_said()
             self._wait_until_over(0.0)
         else:
-            self.come_to_rest()
+            self.come_to_rest(early=early)
         self.start(gates)
 
     def leap(self, by_ns: int) -> None:
@@ -174,6 +177,8 @@ class Plays:
         if self.clock is not None and play.program.fault is None:
             self._to_first_deadline(play)
             self._look_for_late(play)
+            if len(self.session.conversation.settled.pending) > _PENDING_MOST:
+                self.come_to_rest()
         elif self.clock is None and play.program.fault is None:
             self._wait_for_late(play)
         self._look_for_broken()
@@ -462,12 +467,15 @@ class Plays:
         if waited and not to_come():
             self._latest_s = max(time.monotonic() - due_s, 0.9 * self._latest_s)
 
-    def come_to_rest(self) -> None:
-        """Let the last time-out pass: a pending time-out would hide a lost event."""
+    def come_to_rest(self, *, early: bool = False) -> None:
+        """Let the last time-out pass: a pending time-out would hide a lost event. `early`: no longer than until nothing
+        is pending. (A thread that was watched is slow.)"""
         self.much_is_said()
         if self.clock is not None:
             for _ in range(3):
                 self.leap(self.delays.far_ns + self.late_ns)
+                if early and not self.session.conversation.settled.pending:
+                    break
             # A thread of the subject may be between two gates. It has ended when an advance by zero brings only its
             # answer.
             for _ in range(len(self.session.conversation.settled.known)):
