@@ -211,10 +211,17 @@ def test_a_late_task_is_shown_with_the_jumps_of_time_and_both_parts_of_its_bound
     assert {row.i for row in example.rows if row.f == "advance_clock"} == beside
 
 
-@pytest.mark.parametrize(("out", "said"), [(None, "had no result, which this profile"), (1, "succeeded at")])
-def test_a_cancel_without_a_result_is_no_success_of_the_adapter(out: int | None, said: str) -> None:
-    """An adapter that returned None would look for its True."""
-    made = Trace("timer-cancel-barrier")
+@pytest.mark.parametrize(
+    ("profile", "out", "said"),
+    [
+        ("timer-cancel-barrier", None, "had no result, which this profile"),
+        ("timer-cancel-barrier", 1, "succeeded at t = 0.004 ms: the"),
+        ("timer", 1, ", and there is only one thread: the"),
+    ],
+)
+def test_a_fire_after_a_barrier_says_why_the_cancel_was_one(profile: str, out: int | None, said: str) -> None:
+    """An adapter that returned None would look for its True, and the profile `timer` has no barriers."""
+    made = Trace(profile)
     made.add("a", delay_ns=0)
     made.cancel("a", out)
     made.fire("a", "w")

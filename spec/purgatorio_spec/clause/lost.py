@@ -14,6 +14,7 @@ from purgatorio_spec.history.operation import NEVER, Call, KeyCheck, OperationHi
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import SETTLED_TICKS
 from purgatorio_spec.profile import REAPER_PERIOD_NS
+from purgatorio_spec.trace.record import MAX_INT
 from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
 
 AT_THE_END_NS: Final = 10_000_000
@@ -29,11 +30,14 @@ class Due(Enum):
     """Due, but no bound says by when it must have run."""
 
 
-def at_the_end(run: Run, due_t: int) -> Due:
-    """Whether a task that was due at `due_t` must have run by the end of the run. It must if the declared late bound
-    has passed, or if a `quiesce` came a reaper's period or more after `due_t`. (The shorter of this period and the late
-    bound counts. Without a late bound, two ticks count.)"""
+def at_the_end(run: Run, due_t: int, added_i: int) -> Due:
+    """Whether a task that was added by the call `added_i`, and due at `due_t`, must have run by the end of the run. It
+    must if the declared late bound has passed, or if a `quiesce` came a reaper's period or more after `due_t`. (The
+    shorter of this period and the late bound counts. Without a late bound, two ticks count.) In virtual time, it must
+    have had a chance to run."""
     facts, late_ns = run.facts, run.late_ns
+    if run.chance_t(due_t, added_i) == MAX_INT:
+        return Due.NOT_YET
     slack_ns = SETTLED_TICKS * (run.tick_ns or 0) if late_ns is None else min(late_ns, REAPER_PERIOD_NS)
     if facts.rest_t is not None and due_t + slack_ns <= facts.rest_t:
         return Due.OVERDUE
@@ -286,7 +290,7 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
     if not run.whole:
         return WANT_OF_RECORDS
     due_t = _due_t(history, registration)
-    due = Due.NOT_YET if due_t is None else at_the_end(run, due_t)
+    due = Due.NOT_YET if due_t is None else at_the_end(run, due_t, registration.call_i)
     if due is Due.NOT_YET or due_t is None:
         return NO_OCCASION
     expires = any(fire.ret_i is None for fire in history.fires)

@@ -7,7 +7,7 @@ In the formulas, d is the deadline of an add, and `early` and `late` are the bou
         completion came before the fire
     T3  |fires| <= |adds that can be causes of the fires, and are due then|; if the last add is overdue at the end and
         no cancel or completion came after the add, a fire came after the add. Overdue counts from the end of a fire
-        before it, if that is later
+        before it, if that is later, and in virtual time from the first chance to run (see `Run.chance_t`)
     T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
 
 With the profile `request-log`, T2 also bounds the time of the answer to a request.
@@ -156,7 +156,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         return WANT_OF_RECORDS
     runs_still = any(fire.ret_t is None for fire in history.fires)
     due_t = max([due_t, *(fire.ret_t for fire in history.fires if fire.ret_t is not None)])
-    due = Due.NOT_YET if runs_still else at_the_end(run, due_t)
+    due = Due.NOT_YET if runs_still else at_the_end(run, due_t, last.call_i)
     if due is Due.NOT_YET:
         return KEPT if history.fires else NO_OCCASION
     if may_have_been_given_back(run, history, history.keys) or history.may_have_claimed:
@@ -298,7 +298,8 @@ def _fired_all_the_same(run: Run, stop: _Stop, fire: Call) -> Broken:
         )
     if not _in_time(run, stop.settled_t, stop.deadline_t):
         how = "succeeded" if stop.says else "had no result, which this profile takes for a success,"
-        allowed = f"{stop.f} {how} at t = {run.at(stop.settled_t)}: the task does not fire at any time"
+        alone = "" if run.profile.cancel_is_barrier else ", and there is only one thread"
+        allowed = f"{stop.f} {how} at t = {run.at(stop.settled_t)}{alone}: the task does not fire at any time"
     else:
         before_ns = stop.deadline_t - stop.settled_t
         allowed = (
