@@ -15,7 +15,8 @@ first `advance_clock` that began after the add and returned at t or later.
         once     a fire has all free slots with D(k) + late < f.t; if there are none, it has the next slot
         skip     a fire has the first free slot with D(k) + late >= f.t; a slot may stay without a fire if the previous
                  fire was still running, or if the virtual clock never stopped within the bounds of the slot
-        restart  f(n).t >= f(n-1).t + P - early, less `late` in real time; f(n).t <= chance(f(n-1).ret.t + P + late)
+        restart  f(n).t >= f(n-1).t + P - early, less `late` in real time; f(n).t <= chance(f(n-1).t + P + late), or
+                 chance(f(n-1).ret.t + P + late) if f(n-1) lasted for P - late or longer
     T10          no fire starts after the return of the first cancel. One exception: a fire that was due by then may
                  come, if the cancel is no barrier and was not made by the task itself. A cancel that returned 0
                  reports that the task has ended. If it began before the return of the add, it does not count.
@@ -105,7 +106,9 @@ class _Task:
         if self.rule in ("delay", "restart"):
             if self.before is None:
                 return first
-            return _Due(self.since_t + self.period_ns - self.early_ns, self._free_t + self.period_ns)
+            short_ns = self.period_ns - (self.late_ns or 0) if self.rule == "restart" else 0
+            from_t = self.before.call_t if self._free_t < self.before.call_t + short_ns else self._free_t
+            return _Due(self.since_t + self.period_ns - self.early_ns, from_t + self.period_ns)
         slot = self._latest_slot() if self.rule == "skip" else self.later_slot
         latest_t = max(self._deadline(slot) + self.spread_ns, self._free_t)
         answered = self.slot if fire_t is None else self._answered(fire_t)
@@ -262,8 +265,8 @@ T9 = Clause("T9")
 def keeps_its_rate(run: Run, task: _Task, history: OperationHistory, end: Call | None) -> Finding:
     """Judge whether each run of a periodic task comes late.
 
-    The duration of the previous run does not count as lateness. So with `restart`, this clause counts from the end of
-    the previous run, although T8 counts from its start.
+    The duration of the previous run does not count as lateness. So with `restart`, this clause counts from the end of a
+    run that lasted for about a period or longer.
     """
     if run.late_ns is None or (run.virtual and not run.facts.advances):
         return NO_OCCASION
