@@ -13,6 +13,7 @@ import sys
 BUGS = {
     "rearmed-in-the-past": "what was missed is run at once, whatever was declared",
     "rearmed-from-now": "a fixed rate counts from when the task ran: it drifts",
+    "rearmed-from-the-end": "a fixed rate counts from the end of the run: it drifts by the length of its runs",
     "delay-from-the-deadline": "a fixed delay counts from the deadline, not from the run",
     "cancelled-inside-and-rearmed": "a task that cancels itself is put back behind its run",
     "cancel-inside-finds-nothing": "a cancel inside the run finds no entry, answers 0, and the task is put back",
@@ -120,26 +121,28 @@ class Timer:
         task.due_ns = None
         if BUG == "armed-twice" and task.period_ns:
             self.arm(Task(task.name), self.now_ns)
-        self.running = task.name
+        self.running, started_ns = task.name, self.now_ns
         self.run(task.name)
         self.running = None
+        if BUG == "rearmed-from-the-end":
+            started_ns = self.now_ns
         if not task.period_ns or (task.is_cancelled and BUG != "cancelled-inside-and-rearmed"):
             return
         if task.due_ns is not None and BUG != "begun-inside-and-rearmed":
             return
-        if BUG == "lost-when-late" and self.now_ns >= due_ns + task.period_ns:
+        if BUG == "lost-when-late" and started_ns >= due_ns + task.period_ns:
             return
-        self.arm(task, self.following(task, due_ns))
+        self.arm(task, self.following(task, due_ns, started_ns))
 
-    def following(self, task, due_ns):
+    def following(self, task, due_ns, started_ns):
         """The next deadline of a periodic task that has run."""
         if task.kind == "fixed-delay":
             return (due_ns if BUG == "delay-from-the-deadline" else self.now_ns) + task.period_ns
         if BUG == "rearmed-from-now" or CATCH_UP == "restart":
-            return self.now_ns + task.period_ns
+            return started_ns + task.period_ns
         if CATCH_UP == "burst" or BUG == "rearmed-in-the-past":
             return due_ns + task.period_ns
-        return due_ns + ((self.now_ns - due_ns) // task.period_ns + 1) * task.period_ns
+        return due_ns + ((started_ns - due_ns) // task.period_ns + 1) * task.period_ns
 
 
 def say(**message):
@@ -161,6 +164,7 @@ DESCRIPTION = {
         "fixed-delay",
         "reset",
         "reset-periodic",
+        "lasting",
     ],
     "reports": ["timer_fire"],
     "tick_ns": MS,
@@ -202,6 +206,8 @@ class Subject:
             return {"out": int(timer.reset(call["id"], call["delay_ns"]))}
         elif name == "cancel":
             return {"out": int(timer.cancel(call["id"]))}
+        elif name == "advance" and timer.running is not None:  # the run lasts
+            timer.now_ns = call["now_ns"]
         elif name == "advance":
             timer.advance(call["now_ns"])
         elif name not in ("quiesce", "stop"):

@@ -25,7 +25,7 @@ const CONSTANTS = {
  *   wheelSize, earlyNs, earlyRealNs, lateNs, lateRealNs, purgeInterval, unitNs, leastDelayNs, mostDelayNs, catchUp, turn }
  * factory.timer(virtual, nowNs): { add(task, delayNs) -> handle, addAgain(handle, delayNs),
  *   fixedRate(task, firstNs, periodNs) -> handle, fixedDelay(task, firstNs, periodNs) -> handle,
- *   reset(handle, delayNs) -> true, false if the task has ended, or undefined, cancel(handle) -> true, false or undefined if the timer does not tell, size(), advanceTo(nowNs), settle(), close() }
+ *   reset(handle, delayNs) -> true, false if the task has ended, or undefined, cancel(handle) -> true, false or undefined if the timer does not tell, size(), advanceTo(nowNs), moveTo(nowNs), settle(), close() }
  * factory.purgatory(virtual, nowNs): { operation(hooks) -> operation, tryCompleteElseWatch(operation, keys) -> boolean,
  *   checkAndComplete(key) -> count, forceComplete(operation) -> boolean, cancelForKey(key) -> operations, watched(),
  *   keys(), delayed(), advanceTo(nowNs), settle(), close() }, where keys() counts the keys that have a list (P4)
@@ -166,7 +166,8 @@ function run(promises, factory) {
           // One that comes before its add has returned finds no handle yet.
           return flag(this.handles.has(call.id) && (await under.cancel(this.handles.get(call.id))));
         case "advance":
-          await under.advanceTo(call.now_ns);
+          // Inside a run, with "lasting", only the clock moves.
+          await (call.hold === undefined ? under.advanceTo(call.now_ns) : under.moveTo(call.now_ns));
           return {};
         case "register": {
           const operation = under.operation(this.hooksOf(call.id, call.delay_ns, call.units));

@@ -40,6 +40,7 @@ RULES: Final = ("burst", "once", "skip", "restart")
 FOUND: Final = {
     "rearmed-in-the-past": ("T8", "skip"),
     "rearmed-from-now": ("T9", "burst"),
+    "rearmed-from-the-end": ("T9", "restart"),
     "delay-from-the-deadline": ("T8", "once"),
     "cancelled-inside-and-rearmed": ("T10", "once"),
     "cancel-inside-finds-nothing": ("T10", "burst"),

@@ -48,6 +48,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "reset": "1.2: knows `reset`",
     "reset-periodic": "1.2: knows `reset` of a periodic task: its periods begin again, also after a `cancel`",
     "period-first": "1.2: the first run of a `repeat` comes one period after it: `delay_ns` is always the period",
+    "lasting": "1.2: inside a run of a task, an `advance` only moves the clock: the run lasts",
     "turns": "1.2: profile `hand-over`: an `advance` runs no callback of an event loop; to the present time, one",
     "amounts": "1.2: profile `hand-over`: an operation may wait for two units (`units` of `register`)",
     "failing": "a callback ends with an error if `go` has `fail`; its thread continues, and `advance` returns no error",

@@ -2,8 +2,8 @@
 
 In virtual time, a program has up to four periodic tasks and a few one-shot tasks. The clock stops near deadlines and at
 the late bound. The clock also jumps over several periods, so that runs are missed. In real time, the periods are tens
-of milliseconds, and a task may run for longer than its period. With the pause point `timer_fire`, a task may also
-cancel itself, or add tasks without a delay.
+of milliseconds, and a task may run for longer than its period. In virtual time, this needs the capability `lasting`.
+With the pause point `timer_fire`, a task may also cancel itself, or add tasks without a delay.
 """
 
 from __future__ import annotations
@@ -88,6 +88,8 @@ class _Program(Caller):
         self.dues: list[tuple[int, int]] = []
         """In virtual time: the deadline of each task, and its period, which is 0 for a one-shot task."""
         self._cancelled: set[str] = set()
+        self._lasts_ns: dict[str, int] = {}
+        """How long the next run of a task lasts."""
 
     @property
     def gated(self) -> bool:
@@ -155,6 +157,12 @@ class _Virtual(_Program):
             self.cancel(task.id)
         self._advance(2 * longest_ns + (self.description.late_ns or 0))
 
+    def stay(self, said: Held) -> None:
+        by_ns = self._lasts_ns.pop(said.id or "", 0)
+        for period_ns in (task.period_ns for task in self.repeats if task.id == said.id and by_ns):
+            self.dues.append((self.now_ns + period_ns, period_ns))
+            self.make(Advance(self.description.rounded(self.now_ns + by_ns)), said.hold)
+
     def _more(self) -> None:
         size = min(self.description.buckets, 4_096)
         ticks = self.rng.choice((1, 2, 3, 7, size - 1, size, size + 1))
@@ -215,7 +223,10 @@ class _Virtual(_Program):
 
     def _act(self) -> None:
         draw = self.rng.random()
-        if draw < 0.5:
+        if draw < 0.2 and self.repeats and self.can("lasting"):
+            task = self.rng.choice(self.repeats)
+            self._lasts_ns[task.id] = self.rng.randint(1, 5) * task.period_ns // 2
+        elif draw < 0.5:
             self._to_a_deadline()
         elif draw < 0.62:
             _, period_ns = self.rng.choice(self.dues or [(0, self.tick_ns)])
@@ -252,11 +263,6 @@ class _Virtual(_Program):
 
 
 class _Real(_Program):
-    def __init__(self, session: Session, description: Description, rng: random.Random, number: int) -> None:
-        super().__init__(session, description, rng, number)
-        self._lasts_ns: dict[str, int] = {}
-        """How long the next run of a task lasts."""
-
     def play(self) -> None:
         """Execute periodic tasks, then resets. If one thread runs all tasks, a long run delays the other tasks. So a
         task with a long run is alone."""

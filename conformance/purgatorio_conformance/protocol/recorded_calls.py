@@ -42,12 +42,8 @@ def script_of(path: Path, part: Part, until: int | None = None, last: Call | Non
     rows = table.select(["i", "t", "ph", "f", "id", "c", "keys", "delay_ns", "deadline_t", "err"]).to_pylist()
     if last is not None:
         until = next((row["c"] for row in rows if row["err"] is not None), None)
-    ended = {row["c"]: row["t"] for row in rows if row["ph"] == "ret"}
-    if last is None and rows:
-        # An advance in which a task runs without end has no return; its events have its time.
-        ended = (
-            dict.fromkeys((row["i"] for row in rows if row["f"] == "advance_clock"), rows[-1]["t"]) | ended
-        )
+    # An advance moves the clock at once. If a run in it lasts, its return has a later time, or is missing.
+    moved = {row["i"]: after["t"] for row, after in pairwise(rows)}
     calls: list[ScriptStep] = []
     depth = 0
     first_t = {
@@ -58,10 +54,10 @@ def script_of(path: Path, part: Part, until: int | None = None, last: Call | Non
         # Actions of the subject are inside a call of the driver.
         if depth == 0 and row["ph"] != "ret" and (until is None or row["i"] <= until):
             delay_ns, first_ns = row["delay_ns"] or 0, (first_t.get(row["id"]) or row["t"]) - row["t"]
-            calls += _call(row["f"], row["id"], row["keys"] or [], delay_ns, ended.get(row["i"]), first_ns)
+            calls += _call(row["f"], row["id"], row["keys"] or [], delay_ns, moved.get(row["i"]), first_ns)
         elif fires and row["ph"] == "call" and row["f"] in _AT_GATES and (until is None or row["i"] <= until):
             # The driver made this call at a gate, inside an advance.
-            made = tuple(_call(row["f"], row["id"], [], row["delay_ns"] or 0, None))
+            made = tuple(_call(row["f"], row["id"], [], row["delay_ns"] or 0, moved.get(row["i"])))
             calls.insert(len(calls) - isinstance(calls[-1], Advance), AtGate("timer_fire", fires[-1], made))
         if fires and row["f"] == "timer_fire" and row["ph"] == "ret" and row["err"] is not None:
             # The driver made the task fail there.
@@ -107,11 +103,11 @@ def waiting_before(path: Path, part: Part, last: Advance) -> Script:
 
 
 _ENDS: Final = frozenset({"timer_fire", "timer_cancel", "on_complete"})
-_AT_GATES: Final = frozenset({"timer_add", "timer_cancel", "timer_reset"})
+_AT_GATES: Final = frozenset({"timer_add", "timer_cancel", "timer_reset", "advance_clock"})
 
 
 def _call(
-    f: str, operation: str, keys: list[str], delay_ns: int, ended_t: int | None, first_ns: int = 0
+    f: str, operation: str, keys: list[str], delay_ns: int, moved_t: int | None, first_ns: int = 0
 ) -> Iterator[Call]:
     if f in PERIODIC_ADDS:
         kind = "fixed-rate" if f == "timer_fixed_rate" else "fixed-delay"
@@ -122,8 +118,8 @@ def _call(
         yield Add(operation, delay_ns)
     elif f == "timer_cancel":
         yield Cancel(operation)
-    elif f == "advance_clock" and ended_t is not None:
-        yield Advance(ended_t)
+    elif f == "advance_clock" and moved_t is not None:
+        yield Advance(moved_t)
     elif f == "try_complete_else_watch":
         yield Register(operation, tuple(keys), delay_ns)
     elif f == "ready":

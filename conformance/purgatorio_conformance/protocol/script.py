@@ -170,7 +170,10 @@ class Caller:
             return
         if hold is None:
             self._left = self._lines
-        moves = self.clock.to(call.now_ns) if self.clock is not None and isinstance(call, Advance) else None
+        moves = None
+        if self.clock is not None and isinstance(call, Advance):
+            call = Advance(max(call.now_ns, self.now_ns))  # a shortened script may be behind its clock
+            moves = self.clock.to(call.now_ns)
         self._hear_answer(call, self.session.ask(call, 0, moves, hold=hold))
 
     def _hear_answer(self, call: Call, number: int) -> None:

@@ -338,16 +338,24 @@ AdvanceRow = tuple[str, int, str, int, "int | None"]
 
 
 def advances(rows: Iterable[AdvanceRow]) -> list[AdvanceCall]:
-    """The `advance_clock` calls of a run, from their events in order. An open call may last forever."""
+    """The `advance_clock` calls of a run, from their events in order. An open call may last forever. If one is inside
+    another, a run of a task lasted, so neither of them was a chance for all tasks to run. Both are left out."""
     found: dict[int, AdvanceCall] = {}
+    outer: dict[str, int] = {}
+    nested: set[int] = set()
     for ph, i, th, t, c in rows:
         if ph == "call":
             found[i] = AdvanceCall(th, i, NEVER, NEVER)
+            nested |= {i, outer[th]} if th in outer else set()
+            outer.setdefault(th, i)
         elif ph == "at":
             found[i] = AdvanceCall(th, i, i, t)
         elif c in found:
             found[c] = AdvanceCall(found[c].th, found[c].call_i, i, t)
-    return sorted(found.values(), key=lambda advance: (advance.ret_t, advance.ret_i))
+            if outer.get(th) == c:
+                del outer[th]
+    plain = (advance for i, advance in found.items() if i not in nested)
+    return sorted(plain, key=lambda advance: (advance.ret_t, advance.ret_i))
 
 
 def _unreturned(table: pa.Table) -> dict[str, int]:
