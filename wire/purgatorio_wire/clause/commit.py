@@ -14,16 +14,7 @@ from typing import Final, NamedTuple, Self
 
 from purgatorio_wire.history.bound import MS, PATIENCE_TIMES, Bounds
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named
-from purgatorio_wire.history.history import (
-    BUSY,
-    END_OF_TIME,
-    Exchange,
-    Scene,
-    integer,
-    items,
-    text,
-    texts,
-)
+from purgatorio_wire.history.history import BUSY, END_OF_TIME, Exchange, Scene, integer, items, text, texts
 from purgatorio_wire.history.log import OTHERS, Part, Topic, Topics, asked_and_told, parts
 from purgatorio_wire.history.transaction import Transaction, producer_of
 from purgatorio_wire.history.violation_kind import Way

@@ -3,16 +3,7 @@
 from typing import Final
 
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
-from purgatorio_wire.history.finding import (
-    Row,
-    Rows,
-    after,
-    answered_with,
-    broken,
-    checked,
-    kept,
-    undecided,
-)
+from purgatorio_wire.history.finding import Row, Rows, after, answered_with, broken, checked, kept, undecided
 from purgatorio_wire.history.history import OF_2_0, Exchange, Lane, Scene, integer, items, text
 from purgatorio_wire.history.log import (
     NAMED,

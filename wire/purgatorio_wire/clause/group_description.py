@@ -9,21 +9,8 @@ is not in the generation; the group is new.
 from typing import Final
 
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept
-from purgatorio_wire.history.group import (
-    NO_SUCH_GROUP,
-    Generation,
-    Group,
-)
-from purgatorio_wire.history.history import (
-    ABOUT_GROUPS,
-    LIST,
-    Exchange,
-    Scene,
-    integer,
-    items,
-    text,
-    texts,
-)
+from purgatorio_wire.history.group import NO_SUCH_GROUP, Generation, Group
+from purgatorio_wire.history.history import ABOUT_GROUPS, LIST, Exchange, Scene, integer, items, text, texts
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
@@ -151,10 +138,7 @@ def _said_otherwise(current: Generation, said: Body) -> str:
     for told in items(said, "members"):
         member = text(told, "member_id")
         join = current.members[member]
-        given = {
-            "member_metadata": join.protocols.get(join.protocol, ""),
-            "group_instance_id": join.instance,
-        }
+        given = {"member_metadata": join.protocols.get(join.protocol, ""), "group_instance_id": join.instance}
         if len(leads) == 1:
             given["member_assignment"] = shares.get(member, "")
         for what, right in given.items():

@@ -127,7 +127,7 @@ def _forbids(bounds: Bounds, topic: Topic, one: Exchange, size: int) -> list[str
     why: list[str] = []
     for configs in topic.settings(one, bounds.declared.late_topics_ms * MS):
         small = size > limit(configs, "max.message.bytes", size)
-        compacts = configs.get("cleanup.policy") == "compact"
+        compacts = "compact" in configs.get("cleanup.policy", "").split(",")
         keys = "a compacted topic takes no record without a key" if compacts else ""
         why.append(f"a batch of {size} bytes is above max.message.bytes" if small else keys)
     return why

@@ -23,13 +23,7 @@ from purgatorio_wire.history.finding import (
     now_and_then,
     timed,
 )
-from purgatorio_wire.history.group import (
-    JOIN_GAP_NS,
-    REBALANCING,
-    UNKNOWN_MEMBER,
-    Generation,
-    Group,
-)
+from purgatorio_wire.history.group import JOIN_GAP_NS, REBALANCING, UNKNOWN_MEMBER, Generation, Group
 from purgatorio_wire.history.history import Exchange, integer, items, text
 from purgatorio_wire.history.violation_kind import Way
 

@@ -175,21 +175,16 @@ def settings_described(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             topic = topics.topics.get(text(said, "resource_name"))
             if topic is None or topic.delete_t is not None or integer(said, "error_code"):
                 continue
-            told = {text(x, "name"): text(x, "value") for x in items(said, "configs")}
             held = topic.settings(one, bounds.declared.late_topics_ms * MS)
-            for name in {name for each in held for name in each if name in told}:
-                may, seen = {each[name] for each in held if name in each}, f"{name} {told[name]}"
-                allowed = f"{name} {' or '.join(sorted(may))}"
-                yield checked("A1", "other-setting", one, told[name] in may, allowed, seen)
             for x in items(said, "configs"):
-                if text(x, "name") == LIMIT and not any(LIMIT in each for each in held):
-                    own, seen = (
-                        integer(x, "config_source") == OF_THE_TOPIC,
-                        f"{LIMIT} {told[LIMIT]} of the topic",
-                    )
-                    yield checked(
-                        "A1", "other-setting", one, not own, f"no {LIMIT} of the topic itself", seen
-                    )
+                name, value = text(x, "name"), text(x, "value")
+                may = {each[name] for each in held if name in each}
+                if may:
+                    allowed = f"{name} {' or '.join(sorted(may))}"
+                    yield checked("A1", "other-setting", one, value in may, allowed, f"{name} {value}")
+                elif name == LIMIT:
+                    own, seen = integer(x, "config_source") == OF_THE_TOPIC, f"{name} {value} of the topic"
+                    yield checked("A1", "other-setting", one, not own, f"no {name} of the topic itself", seen)
 
 
 def _crowd_ns(bounds: Bounds, made_t: Sequence[int], topic: Topic) -> int:

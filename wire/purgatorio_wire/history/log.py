@@ -27,6 +27,8 @@ MAY_BE_THERE: Final = frozenset({0, 7, 20})
 
 COMMITTED: Final = 1
 """The isolation level read_committed."""
+DEFAULT: Final = 5
+"""The source of a setting that nobody has set."""
 EPOCH_FAR: Final = 50
 """An epoch that is greater than the known epoch by this number cannot be a real epoch."""
 MARKER_BYTES: Final = 200
@@ -246,8 +248,10 @@ class Topic:
     """The preferred leader of its first partition, if the request to create it has assignments."""
     configs: dict[str, str] = field(default_factory=dict)
     """The settings of its creation."""
-    altered: list[tuple[int, int, dict[str, str]]] = field(default_factory=list)
-    """For each IncrementalAlterConfigs without an error: the times of request and response, and the settings."""
+    defaults: dict[str, str] = field(default_factory=dict)
+    """The defaults of its settings, by DescribeConfigs."""
+    altered: list[tuple[int, int, list[Body]]] = field(default_factory=list)
+    """For each IncrementalAlterConfigs without an error: the times of request and response, and the changes."""
     partitions: int = 0
     """The number of partitions at its creation. 0 if the broker chose it."""
     id: str = ""
@@ -260,9 +264,26 @@ class Topic:
         found = [self.configs]
         for t, done_t, new in self.altered:
             if t <= one.until_t:
-                after = [{**held, **new} for held in found]
+                after = [self._after(held, new) for held in found]
                 found = after if done_t + late_ns <= one.t else found + after
         return found
+
+    def _after(self, held: dict[str, str], changes: list[Body]) -> dict[str, str]:
+        """The settings after these changes, without those whose value is unknown."""
+        after: dict[str, str | None] = {**held}
+        for one in changes:
+            name, value = text(one, "name"), text(one, "value")
+            had = after.get(name, self.defaults.get(name))
+            match integer(one, "config_operation"), had:
+                case 0, _:  # SET
+                    after[name] = value
+                case 1, _:  # DELETE
+                    after[name] = self.defaults.get(name)
+                case 2, str():  # APPEND
+                    after[name] = ",".join(dict.fromkeys(f"{had},{value}".split(",")))
+                case 3, str():  # SUBTRACT
+                    after[name] = ",".join(x for x in had.split(",") if x not in value.split(","))
+        return {name: value for name, value in after.items() if value is not None}
 
     @property
     def changed_t(self) -> set[int | None]:
@@ -306,6 +327,7 @@ class Topics:
             "create_topics": topics._create, "delete_topics": topics._delete, "create_partitions": topics._grow,
             "produce": topics._produce, "fetch": topics._fetch, "delete_records": topics._delete_records,
             "metadata": topics._metadata, "incremental_alter_configs": topics._alter,
+            "describe_configs": topics._describe,
         }  # fmt: skip
         for one in exchanges:
             if one.api in gather:
@@ -374,8 +396,15 @@ class Topics:
         for asked, said in zip(items(one.body, "resources"), items(one.got, "responses"), strict=False):
             topic = self.topics.get(text(asked, "resource_name"))
             if topic is not None and one.answer_t is not None and not integer(said, "error_code"):
-                new = {text(x, "name"): text(x, "value") for x in items(asked, "configs")}
-                topic.altered.append((one.t, one.answer_t, new))
+                topic.altered.append((one.t, one.answer_t, [*items(asked, "configs")]))
+
+    def _describe(self, one: Exchange) -> None:
+        for said in items(one.got, "results"):
+            if (topic := self.topics.get(text(said, "resource_name"))) is not None:
+                topic.defaults |= {
+                    text(x, "name"): text(x, "value")
+                    for x in items(said, "configs") if integer(x, "config_source") == DEFAULT
+                }  # fmt: skip
 
     def _delete(self, one: Exchange) -> None:
         errors = _errors(one, "responses")

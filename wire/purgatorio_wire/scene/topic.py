@@ -34,11 +34,14 @@ MOVED_MS: Final = 30_000
 SMALL_BATCH: Final = 1000
 OF_TOPIC: Final = 2
 """The resource type of a topic, for its settings."""
-SETTINGS: Final = (
-    ("max.message.bytes", f"{SMALL_BATCH}"),
-    ("message.timestamp.type", "LogAppendTime"),
-    ("cleanup.policy", "compact"),
+SET, DELETE, APPEND, SUBTRACT = range(4)
+SETTINGS: Final[Sequence[tuple[str, str, Sequence[tuple[int, str | None]]]]] = (
+    ("max.message.bytes", f"{SMALL_BATCH}", ((SET, f"{100 * SMALL_BATCH}"), (SET, f"{SMALL_BATCH}"))),
+    ("message.timestamp.type", "LogAppendTime", ()),
+    ("cleanup.policy", "compact", ()),
+    ("cleanup.policy", "", ((APPEND, "compact"), (SUBTRACT, "delete"), (DELETE, None))),
 )
+"""Settings of topics: the value at the creation, and the changes."""
 QUOTA_BYTES: Final = 2000
 QUOTA_PARTITIONS: Final = 6
 QUOTA_HEARD_MS: Final = 1000
@@ -139,7 +142,7 @@ async def recreated(play: Play) -> None:
     before = Play(play.broker, play.recorder, f"{play.name}-before", play.rng)
     writes = [BY_NOBODY] * 2
     try:
-        name = await before.topic(partitions=2, configs=dict(SETTINGS[:1]))
+        name = await before.topic(partitions=2, configs=dict([SETTINGS[0][:2]]))
         writer = await before.open("writer")
         if play.offers("init_producer_id"):
             writes = [Written(*await new_producer(before, writer), at) for at in range(2)]
@@ -202,16 +205,17 @@ async def wrong_topics(play: Play) -> None:
 async def topic_settings(play: Play) -> None:
     """One topic has a limit for batches: a smaller batch is accepted, a larger one is refused. Then the limit is
     altered, and altered again. One topic gives records the time of their append. A compacted topic refuses records
-    without keys."""
-    for setting, value in SETTINGS:
-        topic, writer = await play.topic(configs={setting: value}), await play.open("writer")
+    without keys. One topic has no settings at first. Then a value is appended to the default of a list, the default is
+    subtracted, and the setting is deleted."""
+    alters = play.offers("incremental_alter_configs") and play.offers("describe_configs")
+    for setting, value, changes in SETTINGS:
+        topic, writer = await play.topic(configs={setting: value} if value else {}), await play.open("writer")
         for size in (20, SMALL_BATCH):
             await play.ask_all(play.produce(writer, topic, acks=-1, size=size))
-        alters = (
-            value.isdecimal() and play.offers("incremental_alter_configs") and play.offers("describe_configs")
-        )
-        for most in (100 * SMALL_BATCH, SMALL_BATCH) if alters else ():
-            config = {"name": setting, "config_operation": 0, "value": f"{most}"}
+        if alters and changes:
+            await _describe(play, writer, topic)
+        for how, to in changes if alters else ():
+            config = {"name": setting, "config_operation": how, "value": to}
             of = {"resource_type": OF_TOPIC, "resource_name": topic, "configs": [config]}
             await play.ask(writer, "incremental_alter_configs", {"resources": [of], "validate_only": False})
             await play.pause(play.broker.declared.late_topics_ms)
