@@ -63,7 +63,7 @@ class FetchSession:
     def took(self, got: Got) -> int:
         """Stores the session epoch of the response, and returns the error."""
         self.id, self.forgets = integer(got.body, "session_id") or self.id, ()
-        self.epoch += not codes(got.body)
+        self.epoch = (self.epoch + (not codes(got.body))) if self.id else 0
         return codes(got.body)
 
 

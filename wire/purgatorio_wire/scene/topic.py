@@ -17,8 +17,15 @@ from purgatorio_wire.history.history import integer, integers, items
 from purgatorio_wire.history.log import FETCHED, GONE, parts
 from purgatorio_wire.scene.asker import SOFTWARE, codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import SceneLost, SceneSkipped, Second
-from purgatorio_wire.scene.data_asker import BYTE_QUOTAS, ONE, PARTITION_QUOTAS, TOPIC_TIMES, UNMADE
-from purgatorio_wire.scene.fetch import new_producer
+from purgatorio_wire.scene.data_asker import (
+    BYTE_QUOTAS,
+    ONE,
+    PARTITION_QUOTAS,
+    TOPIC_TIMES,
+    UNMADE,
+    FetchSession,
+)  # fmt: skip
+from purgatorio_wire.scene.fetch import FIRST_SESSIONS, new_producer
 from purgatorio_wire.scene.member import AT_ONCE_SECONDS
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
@@ -431,26 +438,32 @@ async def throttled(play: Play) -> None:
         if quota > QUOTA_BYTES:
             await play.ask_all(play.produce(conn, topic, size=size))
             await play.ask_all(play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1))
+    version = play.broker.version("fetch") or 0
+    session = FetchSession(version) if version >= FIRST_SESSIONS else None
     asks: list[Callable[[Connection], Sent]] = [
         lambda conn: play.produce(conn, topic, size=size),
-        lambda conn: play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1),
+        lambda conn: play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1, session=session),
     ]
     if not await play.quota(client, QUOTA_PARTITIONS / 3, PARTITION_QUOTAS):
         await play.pause(QUOTA_HEARD_MS)
         made = [{"name": play.unique("t"), **ONE, "num_partitions": QUOTA_PARTITIONS}]
         dry = {"topics": made, "timeout_ms": 5000, "validate_only": True}
         asks.append(lambda conn: play.send(conn, "create_topics", dry))
-    await asyncio.gather(*(_above_quota(play, client, other, ask) for ask in asks))
+    await asyncio.gather(*(_above_quota(play, client, other, ask, session) for ask in asks))
     for kinds in (BYTE_QUOTAS, PARTITION_QUOTAS):
         await play.quota(client, None, kinds)
 
 
-async def _above_quota(play: Play, client: str, other: Connection, ask: Callable[[Connection], Sent]) -> None:
+async def _above_quota(
+    play: Play, client: str, other: Connection, ask: Callable[[Connection], Sent], session: FetchSession | None,
+) -> None:  # fmt: skip
     conn = await play.open("limited", client=client)
     play.stimulus("quota", conn=conn.name, bytes_per_s=QUOTA_BYTES)
     held, ends_t = 0, play.recorder.now() + QUOTA_SECONDS * 1e9
     for _ in range(QUOTA_ASKS):
         got = await ask(conn).within(QUOTA_SECONDS)
+        if session is not None and got.body is not None and "session_id" in got.body:
+            session.took(got)
         await asyncio.gather(play.question(other), play.question(conn).within(QUOTA_SECONDS))
         held += integer(got.body, "throttle_time_ms") > 0
         if held == QUOTA_ROUNDS or play.recorder.now() > ends_t:
