@@ -367,7 +367,8 @@ async def share_woken(play: Play) -> None:
 async def share_acknowledge(play: Play) -> None:
     """A member releases a batch in parts, by ShareAcknowledge and with ShareFetch, while another member waits. Accepted
     and rejected records are not delivered again. A member cannot acknowledge records that another member has acquired,
-    or that it has released. One record is released after each delivery, until the delivery count limit."""
+    or that it has released, also with a ShareFetch that returns a new record. One record is released after each
+    delivery, until the delivery count limit."""
     first, second = await sharers(play, 2)
     wait = play.wait_ms(WAIT_MS)
     for alone in (True, False):
@@ -406,7 +407,10 @@ async def share_acknowledge(play: Play) -> None:
         await play.ask_all(first.say(ACCEPT, *held))
         await play.pause(20)
         await second.take(wait)
-        await second.accept()
+        await _append(play, first)
+        first.took(await first.fetch(wait, {0: [(*held, ACCEPT)]}))
+        for one in (second, first):
+            await one.accept()
         await first.take(0)
     most = play.broker.declared.deliveries_most or 0
     await _append(play, first)
