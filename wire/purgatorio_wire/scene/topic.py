@@ -19,13 +19,14 @@ from purgatorio_wire.scene.asker import SOFTWARE, codes, first_append, first_of,
 from purgatorio_wire.scene.broker import SceneLost, SceneSkipped, Second
 from purgatorio_wire.scene.data_asker import (
     BYTE_QUOTAS,
+    FIRST_SESSIONS,
     ONE,
     PARTITION_QUOTAS,
     TOPIC_TIMES,
     UNMADE,
     FetchSession,
-)  # fmt: skip
-from purgatorio_wire.scene.fetch import FIRST_SESSIONS, new_producer
+)
+from purgatorio_wire.scene.fetch import new_producer
 from purgatorio_wire.scene.member import AT_ONCE_SECONDS
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
@@ -455,8 +456,12 @@ async def throttled(play: Play) -> None:
 
 
 async def _above_quota(
-    play: Play, client: str, other: Connection, ask: Callable[[Connection], Sent], session: FetchSession | None,
-) -> None:  # fmt: skip
+    play: Play,
+    client: str,
+    other: Connection,
+    ask: Callable[[Connection], Sent],
+    session: FetchSession | None,
+) -> None:
     conn = await play.open("limited", client=client)
     play.stimulus("quota", conn=conn.name, bytes_per_s=QUOTA_BYTES)
     held, ends_t = 0, play.recorder.now() + QUOTA_SECONDS * 1e9
