@@ -32,7 +32,16 @@ from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import Steps
 from purgatorio_conformance.protocol.gates import GatedRun
 from purgatorio_conformance.protocol.lines import Lines
-from purgatorio_conformance.protocol.message import STEP, Add, Advance, Check, Description, Register, Start
+from purgatorio_conformance.protocol.message import (
+    STEP,
+    Add,
+    Advance,
+    Cancel,
+    Check,
+    Description,
+    Register,
+    Start,
+)
 from purgatorio_conformance.protocol.played_order import (
     TOO_MANY,
     Orders,
@@ -46,7 +55,7 @@ from purgatorio_conformance.protocol.plays import Play, Plays
 from purgatorio_conformance.protocol.scope import crossing_named
 from purgatorio_conformance.protocol.script import AtGate, Script, ScriptPlayer
 from purgatorio_conformance.protocol.session import Peer, Session
-from purgatorio_conformance.protocol.small_program import EveryOrder, Expiry, SmallProgram, delays_for
+from purgatorio_conformance.protocol.small_program import ANY, EveryOrder, Expiry, SmallProgram, delays_for
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.at_work import ProcessThreads
@@ -326,14 +335,20 @@ class _Noted:
     def start(self, gates: tuple[str, ...]) -> None:
         self.noted.append("start")
 
-    def start_anew(self, gates: tuple[str, ...]) -> None:
+    def start_anew(self, gates: tuple[str, ...], *, early: bool = False) -> None:
         self.noted.append("anew")
 
-    def come_to_rest(self) -> None:
+    def come_to_rest(self, *, early: bool = False) -> None:
         """See `Plays`."""
 
     def seen(self, watched: Mapping[int, str]) -> list[int]:
         return []
+
+
+def test_far_tasks_that_no_call_names_are_left_out_while_lines_are_watched() -> None:
+    before = (Add("far", 9), Add("live", 9), Add("soon", 1))
+    program = SmallProgram("one", ANY, ((Cancel("far"),),), before=before)
+    assert program.without_far(9).before == (Add("far", 9), Add("soon", 1))
 
 
 @pytest.mark.parametrize("virtual", [True, False])

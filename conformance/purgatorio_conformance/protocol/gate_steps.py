@@ -305,7 +305,7 @@ class Steps:
         for leader in stops[:: max(1, len(stops) // _AHEAD_MOST)]:
             stop = Stop(1, 0, ahead=leader.steps, led=leader.points)
             seen = self._watched(lines, program, stop)
-            self._plays.come_to_rest()
+            self._plays.come_to_rest(early=True)
             for step in lines.seen(seen):
                 if _told_apart(lines.points[step]):
                     found.append(replace(stop, steps=(step,), points=(lines.points[step],)))
@@ -320,7 +320,7 @@ class Steps:
                 break
             # On a busy machine, messages of a JVM may come too late to be seen.
             again = self._watched(lines, program, stop)
-            self._plays.come_to_rest()
+            self._plays.come_to_rest(early=True)
             known = lines.seen(again)
         return known
 
@@ -334,7 +334,7 @@ class Steps:
 
     def _watched(self, lines: Lines, program: SmallProgram, stop: Stop) -> Mapping[int, str]:
         lines.watched = {}
-        self._stopped_at(program, replace(stop, steps=(), points=()))
+        self._stopped_at(program.without_far(self._plays.delays.far_ns), replace(stop, steps=(), points=()))
         return lines.watched
 
     def found_again(self, program: SmallProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:

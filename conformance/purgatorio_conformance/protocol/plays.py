@@ -472,10 +472,13 @@ class Plays:
         is pending. (A thread that was watched is slow.)"""
         self.much_is_said()
         if self.clock is not None:
+            if early:
+                last_t = self.session.conversation.last_deadline_t(self.delays.far_ns)
+                self.leap(max(0, last_t - self.clock.now_ns) + self.late_ns)
             for _ in range(3):
-                self.leap(self.delays.far_ns + self.late_ns)
                 if early and not self.session.conversation.settled.pending:
                     break
+                self.leap(self.delays.far_ns + self.late_ns)
             # A thread of the subject may be between two gates. It has ended when an advance by zero brings only its
             # answer.
             for _ in range(len(self.session.conversation.settled.known)):

@@ -212,6 +212,18 @@ class SmallProgram:
     def calls(self) -> tuple[LaneCall, ...]:
         return (*self.before, *(call for lane in self.lanes for call in lane), *self.after)
 
+    def without_far(self, far_ns: int) -> SmallProgram:
+        """Without tasks that are added before the callers' calls, wait for `far_ns` or longer, and are in no call."""
+        calls = [one for lane in self.lanes for one in lane] + [*self.after]
+        calls += [one.call for one in calls if isinstance(one, Inside)]
+        used = {getattr(one, "id", None) for one in calls}
+        far = {
+            one
+            for one in self.before
+            if isinstance(one, Add) and one.delay_ns >= far_ns and one.id not in used
+        }
+        return replace(self, before=tuple(one for one in self.before if one not in far))
+
     def expiring(self) -> frozenset[str]:
         """The ids of the tasks and operations that expire."""
         return frozenset(call.id for call in self.calls() if isinstance(call, Expiry))
