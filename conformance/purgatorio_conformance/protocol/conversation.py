@@ -422,28 +422,22 @@ class Conversation:
     def _begin(self, log: ThreadLog, call: Call, asked_t: int) -> int:
         if isinstance(call, Ready):
             self._operations.setdefault(call.id, _Operation())
-        f = _RECORDED_AS.get(type(call))
+        f = _recorded_as(call)
         if f is None:
             return -1
-        if isinstance(call, (Add, Register)):
-            keys = call.keys if isinstance(call, Register) else ()
+        keys = getattr(call, "keys", ()) or ((call.key,) if isinstance(call, Check | CancelKey) else ())
+        delay_ns = call.period_ns if isinstance(call, Repeat) else getattr(call, "delay_ns", None)
+        if isinstance(call, Add | Register):
             again = call.id in self._operations
-            self._operations[call.id] = _Operation(asked_t, call.delay_ns, keys, anew=again)
+            self._operations[call.id] = _Operation(asked_t, delay_ns, keys, anew=again)
             # The task is added again: forget that it has ended.
             self.settled.known.discard(call.id)
-            return log.call(f, call.id, keys=keys or None, delay_ns=call.delay_ns)
-        if isinstance(call, Repeat):
+        elif isinstance(call, Repeat):
             self._operations[call.id] = _Operation(asked_t)
             self._periodic.add(call.id)
-            return log.call(_kind(call), call.id, delay_ns=call.period_ns)
-        if isinstance(call, Reset):
+        elif isinstance(call, Reset):
             self._operations[call.id].anew = True
-            return log.call(f, call.id, delay_ns=call.delay_ns)
-        if isinstance(call, (Cancel, Force)):
-            return log.call(f, call.id)
-        if isinstance(call, (Check, CancelKey)):
-            return log.call(f, keys=(call.key,))
-        return log.call(f)
+        return log.call(f, getattr(call, "id", None), keys=keys or None, delay_ns=delay_ns)
 
     def hear(self, line: bytes) -> Said:
         """Record the message of the line, and return it. Raises Misbehaved."""
@@ -541,7 +535,7 @@ class Conversation:
             self._given_back(call, said, ended)
         elif isinstance(call, Gauge):
             log.ret("gauge", ended.ticket, state=State(said.watched, said.delayed, said.keys))
-        elif type(call) in _RECORDED_AS:
+        elif _recorded_as(call) is not None:
             self._end(ended, out=said.out)
             if isinstance(call, Register) and said.out == 0:
                 self._begun(call.id)
@@ -581,7 +575,7 @@ class Conversation:
     def _refused(self, number: int, ended: _OpenCall, err: str) -> None:
         """Record the error if the trace records the call. Otherwise, and for an `advance`, raise Misbehaved."""
         call = ended.call
-        if type(call) not in _RECORDED_AS or isinstance(call, Advance):
+        if _recorded_as(call) is None or isinstance(call, Advance):
             if not self.fails:
                 self.refused = self.refused or call
                 self.erred = self.erred or [err]
@@ -595,18 +589,14 @@ class Conversation:
             self.erred = self.erred or [err]
             self.refused = self.refused or call
             self._first_error = self._first_error or f"call {number} ({call_name(call)}) with {err!r}"
-        if isinstance(call, Gauge):
-            ended.log.ret("gauge", ended.ticket, err=err)
-        else:
-            self._end(ended, err=err)
+        self._end(ended, err=err)
 
     def _end(
         self, ended: _OpenCall, out: int | None = None, err: str | None = None, deadline_t: int | None = None
     ) -> None:
-        call = ended.call
-        operation = call.id if isinstance(call, (Add, Register, Cancel, Force, Repeat, Reset)) else None
-        f = _kind(call) if isinstance(call, Repeat) else _RECORDED_AS[type(call)]
-        ended.log.ret(f, ended.ticket, operation, out=out, err=err, deadline_t=deadline_t)
+        call, f = ended.call, _recorded_as(ended.call)
+        assert f is not None, "the trace records the call"
+        ended.log.ret(f, ended.ticket, getattr(call, "id", None), out=out, err=err, deadline_t=deadline_t)
 
     def _moved(self, call: Reset, asked_t: int) -> None:
         """Count the deadline of a task from its reset, after a reset that did not return 0."""
@@ -817,7 +807,6 @@ def _deadline(asked_t: int, delay_ns: int) -> int:
 _RECORDED_AS: Final[dict[type[Call], str]] = {
     Add: "timer_add",
     Cancel: "timer_cancel",
-    Repeat: "timer_fixed_rate",
     Reset: "timer_reset",
     Advance: "advance_clock",
     Register: "try_complete_else_watch",
@@ -826,11 +815,13 @@ _RECORDED_AS: Final[dict[type[Call], str]] = {
     Force: "force_complete",
     Gauge: "gauge",
 }
-"""The function of the trace format that records each call as an interval; for a `repeat`, see `_kind`."""
 
 
-def _kind(call: Repeat) -> str:
-    return "timer_fixed_rate" if call.kind == "fixed-rate" else "timer_fixed_delay"
+def _recorded_as(call: Call) -> str | None:
+    """The function of the trace format that records the call as an interval, or None."""
+    if isinstance(call, Repeat):
+        return "timer_fixed_rate" if call.kind == "fixed-rate" else "timer_fixed_delay"
+    return _RECORDED_AS.get(type(call))
 
 
 _HAS_RESULT: Final[dict[type[Call], tuple[int | None, ...]]] = {
