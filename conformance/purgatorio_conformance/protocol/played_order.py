@@ -141,9 +141,9 @@ def to_play_again(broken: ClauseResult, plays: Sequence[PlayedOrder], trace: Pat
                 tasks.feed(pa.Table.from_batches([batch], EVENT_SCHEMA))
             subjects += reversed(tasks.shown)
     numbers = dict.fromkeys(map(play_of, subjects))
-    return _AGAIN_MOST * [
-        plays[number - 1] for number in numbers if number is not None and number <= len(plays)
-    ]
+    found = [plays[number - 1] for number in numbers if number is not None and number <= len(plays)]
+    # Each execution starts the subject again, so many suspects are tried once.
+    return (found * _AGAIN_MOST)[: _AGAIN_MOST * len(broken.causes)]
 
 
 def from_its_start(session: Sequence[str], operation: str) -> tuple[str, ...]:
