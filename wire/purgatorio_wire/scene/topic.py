@@ -246,7 +246,8 @@ async def partitions(play: Play) -> None:
         for which in places:
             sent = play.list_offsets(writer, [(topic, 0, which), (topic, UNMADE, which)])
             said = first_of((await sent).body, "topics")
-            if which in (0, -3) and (at := integer(first_of(said, "partitions"), "timestamp", -1)) >= 0:
+            at = max((integer(part, "timestamp", -1) for part in items(said, "partitions")), default=-1)
+            if which in (0, -3) and at >= 0:
                 await play.ask_all(play.list_offsets(writer, [(topic, 0, at)]))
     epoch = await play.epoch(topic)
     if epoch >= 0 and play.offers("list_offsets", least=4):
