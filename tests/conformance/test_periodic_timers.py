@@ -157,6 +157,9 @@ class Adapter:
     def cancel(self, handle: object) -> bool:
         return bool(self._timer.cancel(handle))
 
+    def move(self, by_ns: int) -> None:
+        self._timer.now_ns += by_ns
+
     def advance(self, by_ns: int) -> None:
         self._timer.advance(self._timer.now_ns + by_ns)
 
@@ -168,7 +171,7 @@ PROMISE: Final = Promise(
     late_ns=MS,
     wheel_size=8,
     lacks={"size": "it does not count", "raising": "it is a toy"},
-    offers=("fixed-rate", "fixed-delay", "reset", "reset-periodic"),
+    offers=("fixed-rate", "fixed-delay", "reset", "reset-periodic", "lasting"),
     catch_up="once",
     turn="next",
 )

@@ -56,6 +56,7 @@ OFFERS: Final[Mapping[str, str]] = {
     "reset": "timers: `reset`",
     "reset-periodic": "timers: `reset` of a periodic task: its periods begin again, also after a cancel",
     "period-first": "timers: the first run of a periodic task comes a period after it was added",
+    "lasting": "timers: `move` only moves the clock, inside a run: the run lasts",
     "turns": "profile hand-over: `advance` only moves the clock, and by 0 it runs one callback of the event loop",
     "amounts": "profile hand-over: an operation may wait for two units, see `probe.units`",
 }
@@ -175,6 +176,14 @@ class RepeatsAfterDelay(Protocol):
 
     def fixed_delay(self, first_ns: int, period_ns: int, task: Callable[[], None]) -> object:
         """Run `task` after `first_ns`, and then one period after the end of each run, until it is cancelled."""
+
+
+@runtime_checkable
+class Moves(Protocol):
+    """A timer whose clock can be moved inside a run."""
+
+    def move(self, by_ns: int) -> None:
+        """Set the clock forward, and run nothing."""
 
 
 @runtime_checkable

@@ -40,6 +40,7 @@ from purgatorio_conformance.suite.contract import (
     BadPromise,
     Closes,
     Counts,
+    Moves,
     Promise,
     PurgatoryFactory,
     RepeatsAfterDelay,
@@ -477,6 +478,7 @@ _METHODS: Final[Mapping[str, tuple[type, str]]] = {
     "fixed-delay": (RepeatsAfterDelay, "fixed_delay(first_ns, period_ns, task)"),
     "reset": (Resets, "reset(handle, delay_ns)"),
     "reset-periodic": (Resets, "reset(handle, delay_ns)"),
+    "lasting": (Moves, "move(by_ns)"),
 }
 """The methods of a timer: required without the lack, or with the offer."""
 
@@ -528,6 +530,9 @@ class DrivenTimer:
             case {"m": "cancel", "id": str(name)} if isinstance(timer, Cancels):
                 won = timer.cancel(self._handles[name])
                 return {} if won is None else {"out": int(won)}
+            case {"m": "advance", "now_ns": int(now_ns), "hold": int()} if isinstance(timer, Moves):
+                by_ns, self._now_ns = now_ns - self._now_ns, now_ns
+                timer.move(by_ns)
             case {"m": "advance", "now_ns": int(now_ns)}:
                 by_ns, self._now_ns = now_ns - self._now_ns, now_ns
                 while by_ns > self._most_ns:
