@@ -111,10 +111,10 @@ def _missed(program: _Program, schedules: int) -> set[str]:
 
 
 def test_no_outcome_of_random_programs_is_missed() -> None:
-    for seed in range(12):
+    for seed in range(24):
         assert not _missed_through_the_seam(seed, 300), random_program(seed)
     foreign = _Foreign()
-    for seed in range(8):
+    for seed in range(12):
         assert not foreign.missed(seed, 120), timed_programs.CURRENT
 
 
