@@ -20,13 +20,26 @@ typedef struct Task {
 } Task;
 
 static Task *buckets[BUCKETS];
-static int64_t tick, now_ns;
-static int size, bug;
+static int64_t tick, now_ns, during;
+static int size, bug, gated, holds;
+
+static void serve(void);
 
 /* The wheel. A task of a later revolution waits in its bucket until it is due. */
 
+static void report(const char *m, const char *id) {
+  printf("{\"m\":%s,\"f\":\"timer_fire\",\"id\":\"%s\",\"during\":%" PRId64 "}\n", m, id, during);
+}
+
 static void fire(Task *task) {
-  printf("{\"m\":\"fired\",\"id\":\"%s\"}\n", task->id);
+  char held[32];
+  snprintf(held, sizeof held, "\"held\",\"hold\":%d", ++holds);
+  report("\"enter\"", task->id);
+  if (gated) {
+    report(held, task->id); /* The driver now makes calls from inside the callback, until its `go`. */
+    serve();
+  }
+  report("\"leave\"", task->id);
   free(task);
 }
 
@@ -67,6 +80,7 @@ static void advance(int64_t to_ns) {
         *link = task->next;
         size--;
         fire(task);
+        link = &buckets[at % BUCKETS]; /* the callback may have changed the bucket */
       } else
         link = &task->next;
 }
@@ -95,34 +109,43 @@ static int is(const char *line, const char *call) { return !strncmp(value(line, 
 
 static void answer(const char *line) {
   char id[104] = "";
+  int64_t outer = during, n = during = number(line, "n");
   sscanf(value(line, "id"), "\"%103[^\"]", id);
-  if (is(line, "start\""))
+  if (is(line, "start\"")) {
     start(number(line, "now_ns"));
-  else if (is(line, "add\""))
+    gated = value(line, "gates")[1] == '"';
+  } else if (is(line, "add\""))
     add(id, number(line, "delay_ns"));
   else if (is(line, "advance\""))
     advance(number(line, "now_ns"));
-  printf("{\"m\":\"answer\",\"n\":%" PRId64, number(line, "n"));
+  printf("{\"m\":\"answer\",\"n\":%" PRId64, n);
   if (is(line, "cancel\""))
     printf(",\"out\":%d", cancel(id));
   if (is(line, "gauge\"") || is(line, "quiesce\""))
     printf(",\"delayed\":%d", size);
   puts("}");
+  during = outer;
 }
 
-int main(int count, char **words) {
-  static char line[(1 << 16) + 2];
-  bug = count > 1 && !strcmp(words[1], "--bug");
-  while (fgets(line, sizeof line, stdin)) {
+static void serve(void) {
+  char line[(1 << 16) + 2];
+  do {
+    fflush(stdout);
+    if (!fgets(line, sizeof line, stdin))
+      exit(0);
     if (is(line, "describe\""))
-      printf("{\"m\":\"description\",\"n\":%" PRId64 ",\"protocol\":\"purgatorio-subject/1\",\"name\":\"toy-wheel\","
+      printf("{\"m\":\"description\",\"n\":%" PRId64 ",\"protocol\":\"purgatorio-subject/1.1\",\"name\":\"toy-wheel\","
              "\"version\":\"1\",\"language\":\"C\",\"reports\":[\"timer_fire\"],\"tick_ns\":%d,\"wheel_size\":%d,"
              "\"capabilities\":[\"timer\",\"virtual-time\",\"cancel\",\"cancel-barrier\",\"gauge\"],"
-             "\"early_ns\":0,\"late_ns\":%d}\n",
+             "\"gates\":[\"timer_fire\"],\"early_ns\":0,\"late_ns\":%d}\n",
              number(line, "n"), TICK_NS, BUCKETS, TICK_NS);
     else
       answer(line);
-    fflush(stdout);
-  }
-  return 0;
+  } while (!is(line, "go\""));
+}
+
+int main(int count, char **words) {
+  bug = count > 1 && !strcmp(words[1], "--bug");
+  for (;;)
+    serve();
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.driven import changed
+from conformance.driven import broken, changed
 from program_text import program
 from purgatorio_conformance.protocol import shortest as shortest_module
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
@@ -136,6 +136,19 @@ def test_the_example_in_c_is_a_subject(tmp_path: Path) -> None:
         assert {name: run.clauses[name].verdict for name in ("T1", "T2", "T3", "T4", "T5")} == {
             "T1": verdict, "T2": Verdict.PASS, "T3": Verdict.PASS, "T4": Verdict.PASS, "T5": Verdict.PASS,
         }  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize("late", [True, False])
+def test_the_gate_of_the_example_in_c_shows_a_cancel_that_comes_too_late(late: bool, tmp_path: Path) -> None:
+    """A cancel inside a callback says that it cancelled a task that is due too, and the task runs."""
+    unlinks = "        *link = task->next;\n        free(task);\n"
+    slip = {unlinks: f"        if (task->due_tick <= tick)\n          return 1;\n{unlinks}"} if late else {}
+    command = (str(tmp_path / "wheel"),)
+    source = changed(EXAMPLES / "toy_wheel.c", slip, tmp_path)
+    subprocess.run(("cc", "-Wall", "-Wextra", "-Werror", "-o", *command, source), check=True, timeout=60)
+    (run,) = record(command, tmp_path, 150, slice(2, 3))[1]
+    assert broken(run) == ({"T4"} if late else set())
 
 
 @pytest.mark.parametrize("mode", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["plan", "jumps"])

@@ -19,6 +19,7 @@ from purgatorio_conformance.protocol.driver import CommandSubject, command_subje
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.protocol.scope import crossed, scope, scope_delays
 from purgatorio_conformance.protocol.shortest import order_of_run
+from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.contract import silent
 from purgatorio_conformance.subject.plan import HUGE_NS, MS
@@ -83,6 +84,14 @@ def test_the_result_says_how_far_the_scope_was_played(tmp_path: Path) -> None:
     assert run.clauses["T2"].occasions > 100
     reached = "all 71 programs up to size 1; size 2: 5 % of 513 (the limit of --operations)"
     assert ("toy-wheel timer", f"virtual-scope: {reached}") in looked_for([subject])
+
+
+@pytest.mark.parametrize("ran", [True, False])
+def test_a_run_without_a_program_is_no_pass(ran: bool, tmp_path: Path) -> None:
+    (_, _, scoped) = command_subjects((*PYTHON, str(EXAMPLES / "toy_wheel.py")), time="virtual")
+    (record,) = record_runs([replace(scoped, leaves_out=lambda program: not ran)], tmp_path, ops=30)
+    assert (record.failure is None) is ran
+    assert ran or "unfinished: no program ran, so nothing was tested" in str(record.failure)
 
 
 INSIDE = {

@@ -8,9 +8,17 @@ from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import CommandSubject
+from purgatorio_conformance.protocol.free_play import free_programs
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.protocol.played_order import BROKEN, NO_LINE, NO_LINE_OF_ITS_OWN
-from purgatorio_conformance.protocol.small_program import CLASSES, ERRORS, INTERVAL_ABOVE, OTHER_WAYS
+from purgatorio_conformance.protocol.small_program import (
+    ANY,
+    CLASSES,
+    ERRORS,
+    INTERVAL_ABOVE,
+    OTHER_WAYS,
+    SEQUENCE,
+)
 
 
 def _parts(subjects: Sequence[CommandSubject]) -> Iterator[tuple[str, Part, list[CommandSubject]]]:
@@ -66,7 +74,7 @@ def _not_asked(way: CommandSubject) -> str:
 def _not_declared(description: Description, looks_for: str, gated: bool) -> str:
     """What a description lacks for programs of this class, if no run had such a program."""
     if not gated:
-        return "no gates"
+        return "no gates: see docs/subject-protocol.md#gates-races-by-control"
     if looks_for == ERRORS and "failing" not in description.capabilities:
         return "no capability failing"
     return "one caller: declare lanes" if description.lanes == 1 else "no program for these gates"
@@ -84,8 +92,12 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         for orders in (orders for way in gated for orders in way.account.orders):
             lacks.setdefault(orders.program.looks_for, []).append(orders.skipped)
         broke_off = any(way.account.broke_off or not way.account.orders for way in gated)
-        left = "tested only by chance" if any(way.mode == "real-free" for way in ways) else "not tested"
-        missing: dict[str, list[str]] = {}
+        free = any(way.mode == "real-free" for way in ways)
+        by_chance = (
+            {one.looks_for for one in free_programs(ways[0].description, part)} if free else set[str]()
+        )
+        by_chance |= {SEQUENCE, ANY} if free else set()
+        missing: dict[tuple[str, str], list[str]] = {}
         units = any(way.of_units for way in ways)
         for looks_for in (one for one in CLASSES[part] if one not in looked and not units):
             real = bool(gated) and all(way.mode.startswith("real") for way in gated)
@@ -99,8 +111,9 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
             # If a broken promise prevented the programs, that is the reason: the subject lacks nothing. A reason of one
             # mode comes last, because another mode may run the program.
             why = min(lacks.get(looks_for, [none]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))
-            missing.setdefault(why, []).append(looks_for)
-        found += [(name, f"{left} ({why}): {'; '.join(these)}") for why, these in missing.items()]
+            left = "tested only by chance" if looks_for in by_chance else "not tested"
+            missing.setdefault((left, why), []).append(looks_for)
+        found += [(name, f"{left} ({why}): {'; '.join(these)}") for (left, why), these in missing.items()]
         rare = {
             orders.program.name: orders.skipped
             for way in gated for orders in way.account.orders

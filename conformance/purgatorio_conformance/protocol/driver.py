@@ -299,7 +299,10 @@ class CommandSubject:
         if self.account.errors:
             refused = SubjectFailed(self.name, "refused", self.account.errors, out_path)
             raise self._proof(plan, out_path).of(refused)
-        if (cut := unfinished(self.account.orders)) and not _breaks(out_path):
+        cut = unfinished(self.account.orders)
+        if self.small and not self.account.plays:
+            cut = f"no program ran, so nothing was tested: {self.account.reached or 'none fits the subject'}"
+        if cut and not _breaks(out_path):
             raise SubjectFailed(self.name, "unfinished", cut, out_path)
         progress(self.name, plan.timers, plan.timers)
         return out_path
@@ -476,7 +479,8 @@ class CommandSubject:
         effort = Effort(
             drawn=min(_DRAWN_MOST, drive.operations // 2),
             scope=drive.operations,
-            crossed=min(_CROSSED_MOST, drive.operations // 30) // part,
+            # A small run may have no other program.
+            crossed=max(1, min(_CROSSED_MOST, drive.operations // 30) // part),
             stepped=_STEPPED_MOST // (1 if self.mode.endswith("-steps") else part),
         )
         effort = self.effort or effort
