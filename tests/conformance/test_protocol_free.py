@@ -104,12 +104,12 @@ def test_a_gated_run_of_one_caller_names_what_the_description_lacks() -> None:
     assert [line.partition(": ")[0] for line in said if line.startswith("not tested (one")] == [
         "not tested (one caller"
     ]
-    assert not any("(no gates)" in line for line in said)
+    assert not any("(no gates" in line for line in said)
 
 
 def test_tested_occasions_are_counted_and_others_have_a_reason() -> None:
     """By class of bugs: of two programs of a class one is enough, and what kept the others out is said."""
-    *others, gated = command_subjects(REFERENCE, time="real")
+    *others, gated = (one for one in command_subjects(REFERENCE, time="real") if one.mode != "real-steps")
     programs = {one.name: one for one in gate_programs("purgatory", Delays(0, 1, 9, 5, 6, 2, 7, 3, 4, 1))}
     events, inside = programs["three-events"], programs["completions-that-check-each-other"]
     gated.account.orders[:] = [
