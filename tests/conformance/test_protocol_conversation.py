@@ -75,6 +75,9 @@ def test_the_deadline_is_the_earliest_that_the_subject_can_mean() -> None:
     scene.hear("armed", '"id":"op","during":1')
     deadlines = {event.id: event.deadline_t for event in scene.recorder.drain() if event.deadline_t}
     assert deadlines == {"t": 15, "op": 17}
+    assert (100, Add("t", 5)) in scene.conversation.waiting(), (
+        "late is what is overdue by the latest deadline"
+    )
 
 
 def test_events_are_on_the_thread_of_their_call_or_on_their_own() -> None:

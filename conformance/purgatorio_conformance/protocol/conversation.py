@@ -272,10 +272,11 @@ class Conversation:
         )
 
     def waiting(self) -> list[tuple[int, Add | Register]]:
-        """The tasks and operations that have not ended, each with the time of its call and the call."""
+        """The tasks and operations that have not ended, each with the end of its call, and the call. The clock may have
+        moved during the call."""
         known = ((one, self._operations[one]) for one in self.settled.pending)
         return [
-            (told.asked_t, Register(one, told.keys, told.delay_ns) if told.keys else Add(one, told.delay_ns))
+            (told.begun_t, Register(one, told.keys, told.delay_ns) if told.keys else Add(one, told.delay_ns))
             for one, told in known
             if told.delay_ns is not None
         ]

@@ -244,8 +244,8 @@ class Plays:
         the timer for a later deadline."""
         assert self.clock is not None, "it is for virtual time"
         left = [
-            asked_t + one.delay_ns
-            for asked_t, one in self.session.conversation.waiting()
+            begun_t + one.delay_ns
+            for begun_t, one in self.session.conversation.waiting()
             if one.id in play.delays and one.delay_ns < self.delays.far_ns
         ]
         if left and (by_ns := min(left) + self.late_ns - self.clock.now_ns) > 0:
