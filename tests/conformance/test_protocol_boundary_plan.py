@@ -339,6 +339,25 @@ def test_time_jumps_over_the_end_of_a_count(wraps: bool) -> None:
     assert bool(run.tasks) is not wraps
 
 
+@pytest.mark.parametrize("bits", [32, 64])
+def test_a_delay_is_as_long_as_the_count_less_the_present_time(bits: int) -> None:
+    """Milliseconds are added in so many bits, so the deadline of a delay of nearly 2**32 lies before now. After
+    RIOT#4894."""
+
+    @dataclass
+    class Sums(SlowTime):
+        early: list[int] = field(default_factory=list)
+
+        def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
+            now = self.now_ns // MS % 2**bits
+            if isinstance(call, Add) and call.delay_ns > 0 and (now + call.delay_ns // MS) % 2**bits <= now:
+                self.early.append(call.delay_ns // MS)
+
+    run = Sums(0.0, now_ns=1_000 * MS)
+    BoundaryPlan(run, OF_20, "timer", 1, run.clock_s).through_levels(longest_ns=MAX_TIME_NS)
+    assert run.early[:2] == ([] if bits == 64 else [2**32 - 1, 2**32])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, change in CHANGES.items() if change.says])
 def test_what_lies_beyond_a_plan_is_reached(name: str, tmp_path: Path) -> None:

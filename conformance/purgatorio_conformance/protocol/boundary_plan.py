@@ -208,15 +208,21 @@ class BoundaryPlan:
         now_ns, left_ns = self._run.now_ns, MAX_TIME_NS - self._run.now_ns
         bits_ns = tick_ns << _BITS
         first_ns = bits_ns - now_ns % bits_ns - self._rounded(tick_ns * self._turn // 2)
-        found = [delay_ns for delay_ns in (first_ns, first_ns + bits_ns) if 0 < delay_ns <= left_ns * 3 // 4]
+        delays = (first_ns, first_ns + bits_ns, 2 * bits_ns + tick_ns)
+        found = [delay_ns for delay_ns in delays if 0 < delay_ns <= left_ns * 3 // 4]
         last_ns = min(_LONGEST_NS, left_ns // 2)
         return found if found and found[-1] >= last_ns else [*found, last_ns]
 
     def _through_weeks(self, levels: list[int], weeks: list[int]) -> None:
-        """Begin tasks with all these delays. When a delay ends, begin a task for each tick of two revolutions. So
-        all tasks of one revolution are in different buckets."""
-        now_ns = self._run.now_ns
-        for delay_ns in weeks:
+        """Begin tasks with all these delays, and with the delays of about 2**31 and 2**32 ticks that are shorter than
+        the longest. When a delay of weeks ends, begin a task for each tick of two revolutions. So all tasks of one
+        revolution are in different buckets."""
+        now_ns, tick_ns = self._run.now_ns, levels[0]
+        most_ns = min(weeks[-1], self._description.most_delay_ns)
+        counts = (
+            (tick_ns << bits) + beside for bits in (_BITS, _BITS + 1) for beside in (-tick_ns, 0, tick_ns)
+        )
+        for delay_ns in (*weeks, *(count for count in counts if count <= most_ns)):
             self._begin(delay_ns, levels[-1:])
         for delay_ns in weeks:
             self._run.advance_through(now_ns + self._rounded(delay_ns))
