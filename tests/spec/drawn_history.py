@@ -612,7 +612,7 @@ def draw(seed: int, fault: str = "", profile: str | None = None, *, virtual: boo
         Implementation("drawn", "1", "Python"),
         name,
         TimerConstants(TICK_NS, 20, player.early_ns, player.late_ns),
-        purge_interval=max(1, player.interval),  # Kafka's purge by an estimate promises no exact bound
+        purge_interval=player.interval,
         clock=TraceClock("manual" if virtual else "monotonic"),
         recorded=tuple(f for f in PLAYED if f not in unrecorded),
     )

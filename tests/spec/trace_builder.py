@@ -76,14 +76,12 @@ class Trace:
         clock: str | None = None,
         recorded: Sequence[str] = (),
         without: Sequence[str] = (),
-        purge_interval: int = 2,
         **timer: Any,
     ) -> None:
         """Changes the header. Functions in `without` are not recorded."""
         self.hidden = frozenset(without)
         held = tuple(f for f in recorded or self.header.recorded if f not in without)
-        constants = replace(self.header.timer, **timer)
-        self.header = replace(self.header, recorded=held, timer=constants, purge_interval=purge_interval)
+        self.header = replace(self.header, recorded=held, timer=replace(self.header.timer, **timer))
         if clock is not None:
             self.header = replace(self.header, clock=TraceClock(clock))
 

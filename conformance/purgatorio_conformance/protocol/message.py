@@ -295,8 +295,7 @@ class Description:
     purge_interval: Annotated[
         int | None,
         _TIME,
-        "the number of completed operations that may stay watched; 0 only if none stays, so not with Kafka's purge by "
-        "an estimate. A purge is tested during other calls if the number "
+        "the number of completed operations that may stay watched. A purge is tested during other calls if the number "
         "is small: in all orders up to 120, at lines of a JVM up to 1,200",
     ] = None
     unit_ns: Annotated[int, Number(1, 1_000_000_000), "all times and delays are multiples of this"] = 1

@@ -13,15 +13,14 @@ A *reading* of a gauge records `watched` (entries in the lists of the keys), `de
 *waiting*: the list entries of operations that are registered and not completed. An operation that a `cancel_for_key`
 has returned is not in the timer. An operation that was returned for each of its keys is in no list, and not waiting.
 
-*unseen*: the entries of operations that the purge's estimate may have missed. 0 if the purge interval is 0, because
-then no operation is left to a purge. Kafka's purge sets the estimate to the number of tasks in the timer. So the
-estimate misses an operation that is in a list and not in the timer. There are four reasons: its time-out has passed, it
-has no time-out, a `cancel_for_key` returned it for one of several keys, or its registration has not added it to the
-timer yet. *unseen* is the largest number of entries that the *last* purge may have missed. If the number of completions
-exceeds purge_interval plus *unseen*, there must have been another purge. Any number of registrations may have the same
-virtual time. *unseen* counts at most m of them. m is the larger of two numbers: the most registrations that were open
-at one time, and the most registrations of other threads that overlapped one `advance_clock`. (During an
-`advance_clock`, a purge may be paused between reading and using the timer's size.)
+*unseen*: the entries of operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the
+number of tasks in the timer. So the estimate misses an operation that is in a list and not in the timer. There are four
+reasons: its time-out has passed, it has no time-out, a `cancel_for_key` returned it for one of several keys, or its
+registration has not added it to the timer yet. *unseen* is the largest number of entries that the *last* purge may have
+missed. If the number of completions exceeds purge_interval plus *unseen*, there must have been another purge. Any
+number of registrations may have the same virtual time. *unseen* counts at most m of them. m is the larger of two
+numbers: the most registrations that were open at one time, and the most registrations of other threads that overlapped
+one `advance_clock`. (During an `advance_clock`, a purge may be paused between reading and using the timer's size.)
 
 *raced*: if a cancel comes during an add or during a move between buckets, size() may count the cancelled task until its
 bucket is flushed (profiles `locked` and `pending-flag`). A task is *raced* if a cancel of the task began during an add,
@@ -42,11 +41,10 @@ P1 = Clause("P1")
 def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     """Judge `watched` at rest.
 
-    If `purge_interval` is 0, no completed operation has an entry, and *unseen* is 0. A purgatory that purges as Kafka
-    does declares at least 1. It estimates the number of operations in its lists. If the estimate exceeds the number of
-    timer tasks by more than `purge_interval`, a *purge* removes the entries of completed operations. Then the purge
-    sets the estimate to the number of timer tasks. So the estimate misses each operation that is in a list and not in
-    the timer. The reasons:
+    The purgatory estimates the number of operations in its lists. If the estimate exceeds the number of timer tasks by
+    more than `purge_interval`, a *purge* removes the entries of completed operations. Then the purge sets the estimate
+    to the number of timer tasks. So the estimate misses each operation that is in a list and not in the timer. The
+    reasons:
 
     - The time-out of the operation has passed.
     - The operation has no time-out.

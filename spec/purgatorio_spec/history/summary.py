@@ -324,19 +324,16 @@ class ReadingBounds:
             unseen = the most, over the spans that may be the last, of the operations out of the timer, and of entries
             span may be the last:  completed since <= purge interval + carried(span) + 2 * beside + 1
 
-        If the interval is 0, there is no purge. Of the operations in a registration, it counts at most
-        `RunFacts.registering`. In virtual time, a span may contain any number of registrations, one after another, but
-        a purge overlaps at most this many.
+        Of the operations in a registration, it counts at most `RunFacts.registering`. In virtual time, a span may
+        contain any number of registrations, one after another, but a purge overlaps at most this many.
 
         `beside` is the number of other threads. Each of them may change the timer's size while it is read. Each thread,
         also that of the purge, may complete an operation during the purge.
         """
-        if not run.purge_interval:
-            return 0, 0
         beside = run.facts.threads - 1
         until = int(moments.span(moments.t[at : at + 1])[0]) + 1
         since = self.ended_least[at] - np.cumsum(self.claimed[:until])
-        may_be_last = since <= run.purge_interval + self.carried[:until] + 2 * beside + 1
+        may_be_last = since <= (run.purge_interval or 0) + self.carried[:until] + 2 * beside + 1
         most = run.facts.registering
         registering, entering = self.registering[:until], self.entering[:until]
         if most is not None:

@@ -65,8 +65,7 @@ def header_of(scenario: Scenario, dialect: str) -> Header:
             early_ns=(scenario.tick_ms - 1) * 1_000_000,
             late_ns=None if scenario.late_ms is None else scenario.late_ms * 1_000_000,
         ),
-        # The reference purges by an estimate. 0 would promise that no completed operation is left.
-        purge_interval=max(1, scenario.purge_interval),
+        purge_interval=scenario.purge_interval,
         clock=TraceClock("manual", "ns"),
         recorded=tuple(f for f in RECORDED if not (scenario.plays_timer and f == "timer_add")),
     )

@@ -79,7 +79,7 @@ public final class Promises {
         return constant(LATE_REAL, value);
     }
 
-    /** Completed operations that may stay watched; 0 only if none stays. */
+    /** Completed operations that may stay watched. */
     public Promises purgeInterval(long value) {
         return constant("purge_interval", value);
     }
