@@ -52,6 +52,10 @@ def purgatorio_subject():
     return subject
 
 
-@pytest.mark.purgatorio(kind="subject", promises=[Promise("timer", tick_ns=MS)], seeds=(1, 2), timers=200)
+# `size` is lacking: without a method `size` of the adapter, the clause T5 is SKIPPED.
+PROMISE = Promise("timer", tick_ns=MS, lacks={"size": "threading.Timer does not count its tasks"})
+
+
+@pytest.mark.purgatorio(kind="subject", promises=[PROMISE], seeds=(1, 2), timers=200)
 def test_conformance(purgatorio_case):
     purgatorio_case.check()

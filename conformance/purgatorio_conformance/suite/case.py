@@ -250,15 +250,15 @@ class Case:
 
 
 def cases(kind: Kind, promise: Promise, part: str = "", description: Description | None = None) -> list[Case]:
-    """One case for each clause that the profile may promise and each scenario in which the clause can fail, in a fixed
-    order. `part`, `description`: of a program."""
+    """One case for each scenario, and each clause that the profile may promise and that can fail in it. The scenarios
+    with the plainest counterexamples come first. `part`, `description`: of a program."""
     of: Part = "timer" if kind == "timer" else "purgatory"
     # `purgatorio verify` pauses the threads of a program; the suite does not.
     scenarios = [one for one in scenarios_of(of, promise, description) if not (part and one.threads)]
     return [
         Case(kind, promise, scenario, clause, part)
-        for clause in CLAUSES
         for scenario in scenarios
+        for clause in CLAUSES
         if clause in scenario.clauses
     ]
 
@@ -295,5 +295,5 @@ def plan_cases(promise: Promise, seeds: tuple[int, ...], timers: int) -> list[Ca
         ),
     ]
     return [
-        Case("subject", promise, one, clause) for clause in CLAUSES for one in found if clause in one.clauses
+        Case("subject", promise, one, clause) for one in found for clause in CLAUSES if clause in one.clauses
     ]
