@@ -516,7 +516,7 @@ class BoundaryPlan:
             self._run.call(Register(name, keys, far_ns))
 
         for number in range(count):
-            name = f"first-{number}"
+            name = f"garbage-{number}"
             if number == count * 9 // 16:
                 # A quarter of an interval after a purge. If checked operations do not count, the next purge is late.
                 for key in [f"left-{each}-{many}" for many in _SHARED for each in range(many)]:
