@@ -35,7 +35,7 @@ from purgatorio_conformance.protocol.message import (
     Register,
 )
 from purgatorio_conformance.protocol.recorded_calls import script_of
-from purgatorio_conformance.protocol.script import Script, ScriptPlayer, late_bound_ns
+from purgatorio_conformance.protocol.script import Script, ScriptPlayer, ScriptStep, late_bound_ns
 from purgatorio_conformance.protocol.shortest import Budget, ScriptSearch, shortest, shortest_of_run
 from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_conformance.recording import record_runs
@@ -252,6 +252,39 @@ def test_a_long_script_becomes_small_although_every_call_is_needed(monkeypatch: 
     cut, stopped = found()
     assert cut > greedy
     assert stopped == "not minimal: the search stopped after 20 programs"
+
+
+@pytest.mark.parametrize("turn_ns", [8 * MS, 64 * MS])
+def test_a_task_that_is_late_at_a_turn_of_a_wheel_is_shown_at_the_first_turn(
+    turn_ns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wheel runs a bucket before the tasks of the next level move there. No number alone can be rounder."""
+
+    def waits(script: Script) -> bool:
+        now_ns, due_ns, stops = script.start_ns, 1, False
+        for call in script.calls:
+            if isinstance(call, Add):
+                due_ns, stops = now_ns + (call.delay_ns if call.delay_ns >= turn_ns else 1), False
+            elif isinstance(call, Advance):
+                now_ns = call.now_ns
+                if due_ns % turn_ns == 0 and stops and now_ns >= due_ns + turn_ns:
+                    return True
+                stops = due_ns + MS <= now_ns < due_ns + turn_ns
+        return False
+
+    def found() -> tuple[ScriptStep, ...] | None:
+        search = ScriptSearch(waits, describe_command(WHEEL), Budget())
+        script = search.reduced(Script("timer", 0, (Advance(600 * MS), *amid)), "t")
+        return None if script is None else script.calls
+
+    amid = (Add("t", 168 * MS), Advance(770 * MS), Advance(900 * MS))
+    fewest = (Add("t", turn_ns), Advance(turn_ns + MS), Advance(2 * turn_ns))
+    assert found() == fewest
+    amid = (Add("t", 167 * MS), *amid[1:])
+    assert found() is None
+    amid = (Add("t", 168 * MS), *amid[1:])
+    monkeypatch.setattr(shortest_module, "_apart", lambda script, width_ns, description: None)
+    assert found() not in (None, fewest), "without it, the numbers stay larger"
 
 
 def test_an_add_again_keeps_its_delay_where_it_must() -> None:

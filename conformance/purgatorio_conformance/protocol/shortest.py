@@ -264,9 +264,14 @@ class ScriptSearch:
         script = self._fewer(script)
         while (part := self._sampled(script)) != script:
             script = self._fewer(part)
-        ticks_earlier = _earlier(script, self._description.grain_ns)
-        script = self._first_broken((_started_later(script), ticks_earlier, _from_zero(script), script))
+        widths = _widths(self._description, script.moments()[-1])
+        earlier = (_earlier(script, width_ns) for width_ns in widths)
+        script = self._first_broken((_started_later(script), *earlier, _from_zero(script), script))
         script = self._rounded(script)
+        # At a turn of a wheel, a number alone cannot be rounder: a delay, and the advances after it, change together.
+        apart = (_apart(script, width_ns, self._description) for width_ns in widths)
+        if (turned := self._first_broken((*filter(None, apart), script))) != script:
+            script = self._rounded(turned)
         # At rounder times, a call may not be needed any more, or two advances may be one.
         script = self._fewer(self._first_broken((leaping(script), script)))
         return self._first_broken((_started_later(script), script))
@@ -450,6 +455,38 @@ def _earlier(script: Script, tick_ns: int) -> Script:
         for at, call in enumerate(script.calls)
     )
     return replace(script, start_ns=0, calls=calls)
+
+
+def _widths(description: Description, most_ns: int) -> list[int]:
+    """The tick, and the turn of each level of the wheel, up to this time."""
+    widths = [description.grain_ns]
+    while description.buckets > 1 and widths[-1] * description.buckets <= most_ns:
+        widths.append(widths[-1] * description.buckets)
+    return widths
+
+
+def _apart(script: Script, width_ns: int, description: Description) -> Script | None:
+    """The script from time 0, with its moments and deadlines in the same order, `width_ns` apart. Those within the late
+    bound of the one before keep their distance. None if that takes longer, or does not fit the subject."""
+    spans, now_ns = list[tuple[int, int]](), script.start_ns
+    for call in script.calls:
+        until_ns = call.now_ns if isinstance(call, Advance) else now_ns + (_number(call) or 0)
+        spans.append((now_ns, until_ns))
+        now_ns = until_ns if isinstance(call, Advance) else now_ns
+    new, count, first_ns = {script.start_ns: 0}, 0, script.start_ns
+    for until_ns in sorted(until_ns for _, until_ns in spans):
+        if until_ns - first_ns > (description.late_ns or 0):
+            count, first_ns = count + 1, until_ns
+        new[until_ns] = count * width_ns + until_ns - first_ns
+    delays = [new[until_ns] - new[since_ns] for since_ns, until_ns in spans]
+    calls = tuple(
+        _with_number(call, new[until_ns] if isinstance(call, Advance) else delay_ns)
+        for call, delay_ns, (_, until_ns) in zip(script.calls, delays, spans, strict=True)
+    )
+    fits = all(delay_ns == description.fit(delay_ns) or not delay_ns for delay_ns in delays)
+    longer = max(new.values()) >= max(new) - script.start_ns
+    gates = any(isinstance(call, AtGate) for call in calls)
+    return None if longer or gates or not fits else replace(script, start_ns=0, calls=calls)
 
 
 def _from_zero(script: Script) -> Script:
