@@ -93,15 +93,18 @@ def test_a_shorter_program_found_for_another_clause_is_taken(
     def order(_: object, __: object, clause: str, path: Path) -> tuple[str, ...]:
         made = Trace("timer")
         made.add("a", delay_ns=10 * MS)
-        if clause == "T4":
+        if clause == "T4" or effect:
             made.cancel("a", 1)
             made.wait(30 * MS)
         else:
             made.fire("a")
         made.fire("a")
+        if effect:
+            made.fire("a")
         made.write(path)
         return ('> {"m":"start"}',) * (1 if clause == "T1" else 2)
 
+    effect = False
     monkeypatch.setattr(drive, "order_of_run", order)
     shown = shortest_sessions(
         to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [], []
@@ -115,6 +118,14 @@ def test_a_shorter_program_found_for_another_clause_is_taken(
     drive.print_shortest(shown, [])
     said = [line for line in capsys.readouterr().out.splitlines() if " in " in line]
     assert [line.split(":")[0] for line in said] == ["T1, T3 in 1 call", "T4 in 2 calls"]
+    effect = True
+    wanted = [each for each in to_show(CheckResult((run,)), [one], 1) if each.clause != "T1"]
+    for each in (wanted, wanted[::-1]):
+        shown = shortest_sessions(each, 1, 40, tmp_path, lambda *_: None, [], [])
+        assert [(both.clause, both.path.name[-8:]) for both in shown] == [
+            ("T4", "T4.jsonl"),
+            ("T3", "T4.jsonl"),
+        ], "a task that runs after its cancel, and then once more"
 
 
 @pytest.mark.parametrize(

@@ -287,17 +287,18 @@ def shortest_sessions(
             notes.append(f"{one.clause} of {one.run.run} was not minimized: {found}")
         else:
             shown.append((one, found))
-    shown.sort(key=lambda each: each[1].calls)
+    shown.sort(key=lambda each: (each[1].calls, _seen_at(each[1])))
+    paths = [each.path for _, each in shown]
     for at, (one, mine) in enumerate(shown):
-        # The program found for another clause of the same subject may be shorter, and break this clause too.
+        # The program found for another clause of the same subject may be as short, and break this clause too.
         with surviving(f"minimizing {one.clause} of {one.run.run}", failures):
-            shorter = [other for its, other in shown[:at] if _is_same(its, one) and other.calls < mine.calls]
+            shorter = [other for its, other in shown[:at] if _is_same(its, one) and other.calls <= mine.calls]
             for other in shorter:
                 if not one.fails and other.path.exists() and _breaks(other.path, one.clause):
                     mine.path.unlink(missing_ok=True)
                     shown[at] = one, replace(other, run=mine.run, clause=mine.clause)
                     break
-    return sorted((each for _, each in shown), key=lambda each: (each.calls, str(each.path)))
+    return sorted((each for _, each in shown), key=lambda each: paths.index(each.path))
 
 
 def by_shortest(judged: Judged, shown: Sequence[Minimal]) -> Judged:
@@ -317,6 +318,13 @@ def by_shortest(judged: Judged, shown: Sequence[Minimal]) -> Judged:
 def _is_same(one: ToShow, other: ToShow) -> bool:
     """Whether both show the same program and the same part of it."""
     return (one.subject.label, one.subject.part) == (other.subject.label, other.subject.part)
+
+
+def _seen_at(one: Minimal) -> int:
+    """The event at which its trace breaks the clause. Of programs with equally many calls, the earliest leads."""
+    (run,) = check_files([one.path]).runs if one.path.exists() else (None,)
+    causes = run.clauses[one.clause].causes.values() if run is not None and one.clause in run.clauses else ()
+    return min((cause.examples[0].events[-1] for cause in causes), default=0)
 
 
 def _breaks(trace: Path, clause: str) -> bool:
