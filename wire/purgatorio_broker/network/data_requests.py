@@ -36,6 +36,8 @@ _ADDED_BY_CLIENTS = 11
 """The last version of Produce before KIP-890: clients add partitions to a transaction themselves."""
 _LATEST = -1
 _EARLIEST = -2
+_EARLIEST_LOCAL = -4
+_LATEST_TIERED = -5
 _NEWEST = -3
 
 
@@ -358,7 +360,9 @@ def _look_up(replica: Partition, wanted_ms: int, isolation: Isolation, epoch: in
     end = replica.ends(epoch, leader_only=True).end(isolation).offset
     if wanted_ms == _LATEST:
         return -1, end
-    if wanted_ms == _EARLIEST:
+    if wanted_ms == _LATEST_TIERED:  # the broker has no remote storage
+        return -1, -1
+    if wanted_ms in (_EARLIEST, _EARLIEST_LOCAL):
         return -1, replica.log_start()
     batches = _batches(replica, end)
     if wanted_ms == _NEWEST:

@@ -4,7 +4,7 @@ ListOffsets, and OffsetForLeaderEpoch."""
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Final
@@ -37,11 +37,11 @@ from purgatorio_wire.history.history import (
     texts,
 )
 from purgatorio_wire.history.log import (
-    BY_ID,
     COMMITTED,
     EPOCH_FAR,
     GONE,
     NAMED,
+    UNKNOWN_TOPIC_ID,
     CommittedLog,
     Log,
     Part,
@@ -63,14 +63,15 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 REFUSED: Final = frozenset({37, 38, 39, 40, 44})
 """Errors of CreateTopics: invalid number of partitions or replicas, invalid placement, invalid settings; a policy."""
 MOVES: Final = frozenset({5, 6})
-LATEST, EARLIEST, LARGEST_TIME = -1, -2, -3
+LATEST, EARLIEST, LARGEST_TIME, EARLIEST_LOCAL, LATEST_TIERED = range(-1, -6, -1)
 OF_EPOCH: Final = "offset_for_leader_epoch"
 SINCE_EVER, EVER = 0, 1 << 61
 """Timestamps before and after the timestamp of every record."""
 ENDS: Final = {
     LATEST: "the end offset", EARLIEST: "the start offset", SINCE_EVER: "the offset of the first record",
     EVER: "no offset, as no record has that time",
-    LARGEST_TIME: "the offset of a record",
+    LARGEST_TIME: "the offset of a record", EARLIEST_LOCAL: "the start offset of the broker's own log",
+    LATEST_TIERED: "no offset, as no record is in remote storage",
 }  # fmt: skip
 _WAITS_FOR_NOBODY: Final = {
     "create_topics": "A1", "delete_topics": "A2", "create_partitions": "A3", "delete_records": "D1",
@@ -161,10 +162,11 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             told = list(_told(scene, topic.name, topic.deleted_t))
             asked = [(one, integer(said, "error_code")) for one, said in told]
             yield from _seen(bounds, "A2", asked, topic.deleted_t, {UNKNOWN}, "metadata without the topic")
-            yield from _seen(
-                bounds, "A2", [*_fetched_by_id(scene, topic)], topic.deleted_t,
-                GONE, "an error: no topic has this id", "deleted-id-served",
-            )  # fmt: skip
+            for api in ("fetch", "metadata"):
+                yield from _seen(
+                    bounds, "A2", [*_asked_by_id(scene.of(api), topic)], topic.deleted_t,
+                    GONE, "an error: no topic has this id", "deleted-id-served",
+                )  # fmt: skip
 
 
 def settings_described(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -207,14 +209,16 @@ def _made_on_request(bounds: Bounds, scene: Scene, name: str, on_request: list[E
             )
 
 
-def _fetched_by_id(scene: Scene, topic: Topic) -> Iterator[tuple[Exchange, int]]:
+def _asked_by_id(asks: Iterable[Exchange], topic: Topic) -> Iterator[tuple[Exchange, int]]:
     """Requests by the id of a deleted topic, with the error. The id is never used again, even if a topic of the same
     name is created."""
-    for one in scene.of("fetch"):
-        if one.version >= BY_ID["fetch"] and one.t >= (topic.deleted_t or END_OF_TIME) and topic.id:
-            told = [said for said in items(one.got, "responses") if text(said, "topic_id") == topic.id]
-            for said in (part for one_topic in told for part in items(one_topic, "partitions")):
-                yield one, integer(said, "error_code")
+    for one in asks:
+        asked = {text(x, "topic_id") for x in items(one.body, "topics")}
+        if topic.id in asked - {""} and one.t >= (topic.deleted_t or END_OF_TIME):
+            for told in (*items(one.got, "responses"), *items(one.got, "topics")):
+                if text(told, "topic_id") == topic.id:
+                    for said in (*items(told, "partitions"),) if one.api == "fetch" else (told,):
+                        yield one, integer(said, "error_code")
 
 
 def _wrong(asked: Body) -> int:
@@ -235,10 +239,12 @@ def _only_validated(scene: Scene, one: Exchange, name: str) -> Rows:
 
 
 def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> Iterator[tuple[Exchange, Body]]:
-    """The Metadata responses about a topic, for requests from `since_t` on that were answered before `until`."""
+    """The Metadata responses about a topic, for requests from `since_t` on that were answered before `until`.
+    Without responses about an id that no topic has."""
     for one in scene.of("metadata"):
         if one.t >= since_t and one.answer_t is not None and one.answer_t < until:
-            yield from ((one, said) for said in items(one.got, "topics") if text(said, "name") == name)
+            told = (said for said in items(one.got, "topics") if text(said, "name") == name)
+            yield from ((one, said) for said in told if integer(said, "error_code") != UNKNOWN_TOPIC_ID)
 
 
 def _led(topic: Topic, told: list[tuple[Exchange, Body]]) -> Rows:
@@ -573,7 +579,7 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
         return broken("L1", "refused", one, ENDS[which], named(error))
     least, most = log.least_end(one.t), log.most_end(until)
     offset = integer(said, "offset", -1)
-    if which == EVER:
+    if which in (EVER, LATEST_TIERED):
         least = most = -1
     elif which != LATEST:
         (least, most), end = log.start(one.t, until), least
@@ -588,10 +594,10 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
         allowed, right = f"the last stable offset, {least} to {most}", least <= offset <= most
         return checked("R4", "listed", one, right, allowed, f"offset {offset}")
     if not least <= offset <= most:
-        allowed = ENDS[which] if which == EVER else f"{ENDS[which]}, from {least} to {most}"
+        allowed = ENDS[which] if most < 0 else f"{ENDS[which]}, from {least} to {most}"
         return broken("L1", "other-offset", one, allowed, f"offset {offset}")
     # The answer to a timestamp has a timestamp that is not earlier. Other answers have no timestamp (-1).
-    since = max(which, 0) if which not in (LATEST, EARLIEST) and offset >= 0 else -1
+    since = max(which, 0) if (which >= 0 or which == LARGEST_TIME) and offset >= 0 else -1
     time_ms = integer(said, "timestamp", since)
     if time_ms < since:
         return broken("L1", "other-time", one, f"timestamp {since} or later", f"timestamp {time_ms}")

@@ -395,7 +395,9 @@ class Topics:
     def _alter(self, one: Exchange) -> None:
         for asked, said in zip(items(one.body, "resources"), items(one.got, "responses"), strict=False):
             topic = self.topics.get(text(asked, "resource_name"))
-            if topic is not None and one.answer_t is not None and not integer(said, "error_code"):
+            if topic is None or one.answer_t is None or one.body.get("validate_only"):
+                continue
+            if not integer(said, "error_code"):
                 topic.altered.append((one.t, one.answer_t, [*items(asked, "configs")]))
 
     def _describe(self, one: Exchange) -> None:
@@ -408,7 +410,7 @@ class Topics:
 
     def _delete(self, one: Exchange) -> None:
         errors = _errors(one, "responses")
-        for name in texts(one.body, "topic_names"):
+        for name in (*texts(one.body, "topic_names"), *(text(x, "name") for x in items(one.body, "topics"))):
             topic = self.topics.get(name)
             if topic is not None:
                 topic.delete_t = one.t if topic.delete_t is None else topic.delete_t
@@ -526,7 +528,7 @@ NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     ),
     "txn_offset_commit": OTHERS,
     "offset_fetch": (("topics", "name", "partition_indexes", ""), OTHERS[1]),
-    "create_topics": (("topics", "name", "", ""),) * 2,
+    "create_topics": (("topics", "name", "", ""),) * 2, "metadata": (("topics", "name", "", ""),) * 2,
     "delete_topics": (("topic_names", "", "", ""), ("responses", "name", "", "")),
     "create_partitions": (("topics", "name", "", ""), ("results", "name", "", "")),
     "leave_group": (("members", "member_id", "", ""),) * 2,

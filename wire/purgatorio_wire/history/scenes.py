@@ -87,6 +87,7 @@ _NAMED_BY_ID: Final = {
     "share_fetch": (("topics", "topic"), ("responses", "topic")),
     "share_acknowledge": (("topics", "topic"), ("responses", "topic")),
     "offset_commit": (("topics", "name"),) * 2, "offset_fetch": (("topics", "name"),) * 2,
+    "delete_topics": (("topics", "name"), ("responses", "name")), "metadata": (("topics", "name"),) * 2,
 }  # fmt: skip
 """The requests that may have only topic ids, with the list of topics and the name field of request and response."""
 

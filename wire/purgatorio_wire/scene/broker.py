@@ -9,7 +9,6 @@ from typing import Final
 
 from purgatorio_wire.client.connection import API_KEYS, Address
 from purgatorio_wire.client.message import versions_of
-from purgatorio_wire.history.log import BY_ID
 from purgatorio_wire.trace.record import Declared
 
 MOST_VERSION: Final[Mapping[str, int]] = {
@@ -161,6 +160,6 @@ class Broker:
         first, last = self.offered.get(api, (0, -1)) if api not in self.refuses else (0, -1)
         ours = versions_of(API_KEYS[api])
         top = min(last, ours.stop - 1, most, 99 if by_id else MOST_VERSION.get(api, 99))
-        first = max(first, ours.start, BY_ID[api] if by_id else 0)
+        first = max(first, ours.start, MOST_VERSION[api] + 1 if by_id else 0)
         usable = [one for one in range(first, top + 1) if (api, one) not in self.broken]
         return usable[0 if oldest else -1] if usable else None

@@ -312,11 +312,15 @@ class DataAsker(Asker):
         asked = {"topics": topics, "timeout_ms": 5000, "validate_only": False}
         await self.ask(await self.controller(), "create_partitions", asked)
 
-    async def delete(self, *names: str) -> None:
+    async def delete(self, *names: str, by_id: bool = False) -> None:
+        """Deletes topics. `by_id`: by their ids, if the broker offers this."""
         self.need("delete_topics")
-        await self.ask(
-            await self.controller(), "delete_topics", {"topic_names": list(names), "timeout_ms": 10_000}
-        )
+        by_id = by_id and {*names} <= {*self.broker.ids}
+        newest = self.broker.version("delete_topics", by_id=True) if by_id else None
+        topics = [{"name": None, "topic_id": self.broker.ids[name]} for name in names if newest]
+        asked = {"topic_names": names, "topics": topics, "timeout_ms": 10_000}
+        version = newest or self.broker.version("delete_topics") or 0
+        await (await self.controller()).send("delete_topics", version, asked)
         self.broker.made.topics.difference_update(names)
 
 

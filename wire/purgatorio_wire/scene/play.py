@@ -125,13 +125,14 @@ class Play(DataAsker):
         self, conn: Connection, group: str, member: str, generation: int, topics: Iterable[str],
         instance: str | None = None, numbers: Sequence[int] = (0,), note_bytes: int = 0, at: int | None = None,
     ) -> Sent:  # fmt: skip
-        """Sends OffsetCommit for these partitions of each topic, with a given or random offset and random metadata.
-        The metadata of the last partition has at least this length."""
+        """Sends OffsetCommit for these partitions of each topic, with a given or random offset, and random
+        metadata or none. The metadata of the last partition has at least this length."""
         made: list[dict[str, object]] = [
             {"name": topic, "partitions": [
                 {"partition_index": number, "committed_offset": at if at is not None else drawn,
-                 "committed_leader_epoch": drawn % 5,
-                 "committed_metadata": f"note {drawn}".ljust(note_bytes * (number == numbers[-1]), ".")}
+                 "committed_leader_epoch": drawn % 5 - 1,
+                 "committed_metadata": f"note {drawn}".ljust(note_bytes * (number == numbers[-1]), ".")
+                 if drawn % 4 or note_bytes else None}
                 for number in numbers for drawn in (self.rng.randrange(1 << 40),)
             ]}
             for topic in topics
@@ -145,14 +146,15 @@ class Play(DataAsker):
     async def ask_offsets(
         self, conn: Connection, group: str, topics: Iterable[str] | None, *, stable: bool = False
     ) -> list[tuple[Part, Body]]:
-        """The committed offsets of a group for partition 0 of these topics (None: of all topics). Empty if the broker
-        does not offer the request. If one request can name several groups, it also names an unknown group. `stable`:
-        require_stable."""
+        """The committed offsets of a group for two partitions of these topics (None: of all topics). Empty if
+        the broker does not offer the request. If one request can name several groups, it also names an unknown group.
+        `stable`: require_stable."""
         if not self.offers("offset_fetch", "G12"):
             return []
         if topics is None and not self.offers("offset_fetch", least=2):
             return []
-        named: list[dict[str, object]] = [{"name": one, "partition_indexes": [0]} for one in topics or ()]
+        numbers = self.rng.sample((0, 1), 2)
+        named: list[dict[str, object]] = [{"name": one, "partition_indexes": numbers} for one in topics or ()]
         asked: Mapping[str, object] = {"group_id": group, "topics": None if topics is None else named}
         if self.offers("offset_fetch", least=8):
             names = self.rng.sample((group, f"{group}-nobody"), 2)

@@ -50,6 +50,8 @@ SETTINGS: Final[Sequence[tuple[str, str, Sequence[tuple[int, str | None]]]]] = (
     ("cleanup.policy", "", ((APPEND, "compact"), (SUBTRACT, "delete"), (DELETE, None))),
 )
 """Settings of topics: the value at the creation, and the changes."""
+UNREAD_SETTING: Final = "min.compaction.lag.ms"
+"""A setting without an effect in these scenes, which each change alters too."""
 QUOTA_BYTES: Final = 2000
 QUOTA_PARTITIONS: Final = 6
 QUOTA_HEARD_MS: Final = 1000
@@ -109,22 +111,24 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
 
 @scene("topics", "A1 created-twice, A1 not-in-effect, A2 not-in-effect, A2 left-to-its-time-out, X4")
 async def topics(play: Play) -> None:
-    """A topic is created, created again (refused), deleted, and created for the second time. Then one request creates
-    two topics, and another request has a valid topic and an invalid topic. If the broker creates topics on request,
-    Metadata creates a topic, and creates it again after its deletion."""
+    """A topic is created, created again (refused), deleted by its id, and created for the second time. Then one request
+    creates two topics, and another request has a valid topic and an invalid topic. If the broker creates topics on
+    request, Metadata creates a topic, and creates it again after its deletion."""
     play.need("create_topics", "metadata")
     for count in (1, 2):
         names = [play.unique("t") for _ in range(count)]
         await play.create(*names, partitions=count)
         for name in names:
             await play.until_told(name, 0)
+        if play.offers("metadata", least=12) and {*names} <= {*play.broker.ids}:
+            await _named_by_id(play, *names)
         beside = [play.unique("t") for _ in range(count - 1)]
         play.broker.made.topics.update(beside)
         again = [{"name": name, **ONE} for name in (*names[:1], *beside)]
         await play.ask(await play.controller(), "create_topics", {"topics": again, "timeout_ms": 5000})
         for name in beside:
             await play.until_told(name, 0)
-        await play.delete(*names)
+        await play.delete(*names, by_id=count == 1)
         if beside:
             await play.delete(play.unique("unmade"), *beside)
         for name in (*names, *beside):
@@ -181,14 +185,24 @@ async def _describe(play: Play, conn: Connection, topic: str) -> None:
 
 
 async def _until_gone_by_id(play: Play, name: str) -> None:
-    """Fetch by the id of a deleted topic until the fetch is refused, although another topic has the same name."""
+    """Send Fetch and Metadata with the id of a deleted topic until they are refused, although another topic has the
+    same name."""
     own = play.broker.ids.get(name)
     if own is None or play.broker.version("fetch", by_id=True) is None:
         return
     async for _ in play.tries(100, within_ms=play.broker.declared.late_topics_ms * TOPIC_TIMES):
         got = await play.fetch(await play.admin(), [(name, 0, 0)], max_wait_ms=0, by_id=own)
-        if any(codes(said) in GONE for _, said in parts(got.body, FETCHED[1])):
+        gone = [codes(said) in GONE for _, said in parts(got.body, FETCHED[1])]
+        gone.append(codes(await _named_by_id(play, name)) in GONE)
+        if all(gone):
             return
+
+
+async def _named_by_id(play: Play, *names: str) -> Body | None:
+    """Metadata about topics by their ids. Returns its part about the first topic."""
+    topics = [{"name": None, "topic_id": play.broker.ids[name]} for name in names]
+    asked = {"topics": topics, "allow_auto_topic_creation": False}
+    return first_of((await play.ask(await play.admin(), "metadata", asked)).body, "topics")
 
 
 @scene("topics", "A1 wrong-argument-accepted, A1 created-by-validation")
@@ -212,9 +226,9 @@ async def wrong_topics(play: Play) -> None:
 @scene("topics", "M1 forbidden-accepted, M1 append-time")
 async def topic_settings(play: Play) -> None:
     """One topic has a limit for batches: a smaller batch is accepted, a larger one is refused. Then the limit is
-    altered, and altered again. One topic gives records the time of their append. A compacted topic refuses records
-    without keys. One topic has no settings at first. Then a value is appended to the default of a list, the default is
-    subtracted, and the setting is deleted."""
+    altered, and altered again. A change with validate_only has no effect. One topic gives records the time of their
+    append. A compacted topic refuses records without keys. One topic has no settings at first. Then a value is appended
+    to the default of a list, the default is subtracted, and the setting is deleted."""
     alters = play.offers("incremental_alter_configs") and play.offers("describe_configs")
     for setting, value, changes in SETTINGS:
         topic, writer = await play.topic(configs={setting: value} if value else {}), await play.open("writer")
@@ -222,10 +236,12 @@ async def topic_settings(play: Play) -> None:
             await play.ask_all(play.produce(writer, topic, acks=-1, size=size))
         if alters and changes:
             await _describe(play, writer, topic)
-        for how, to in changes if alters else ():
-            config = {"name": setting, "config_operation": how, "value": to}
-            of = {"resource_type": OF_TOPIC, "resource_name": topic, "configs": [config]}
-            await play.ask(writer, "incremental_alter_configs", {"resources": [of], "validate_only": False})
+        tried = [(*one, False) for one in changes] + [(*one, True) for one in changes[:1]]
+        for how, to, dry in tried if alters else ():
+            both = (setting, how, to), (UNREAD_SETTING, SET, f"{play.rng.randrange(1, 1000)}")
+            configs = [{"name": name, "config_operation": by, "value": value} for name, by, value in both]
+            of = {"resource_type": OF_TOPIC, "resource_name": topic, "configs": configs}
+            await play.ask(writer, "incremental_alter_configs", {"resources": [of], "validate_only": dry})
             await play.pause(play.broker.declared.late_topics_ms)
             await _describe(play, writer, topic)
             await play.ask_all(play.produce(writer, topic, acks=-1, size=SMALL_BATCH))
@@ -240,7 +256,8 @@ async def partitions(play: Play) -> None:
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
     places = [-1, -2, 0, 1 << 61] if play.offers("list_offsets", "L1") else []
-    places += [-3] if play.offers("list_offsets", least=7) else []
+    versions = ((-3, 7), (-4, 8), (-5, 9))
+    places += [which for which, least in versions if play.offers("list_offsets", least=least)]
     for _ in range(3):
         await play.ask_all(play.produce(writer, topic))
         for which in places:
@@ -261,8 +278,9 @@ async def partitions(play: Play) -> None:
     controller = await play.controller()
     if play.offers("elect_leaders", "E1"):
         elected = [{"topic": name, "partitions": [0, UNMADE]} for name in (topic, play.unique("unmade"))]
-        wanted = {"election_type": 0, "topic_partitions": elected, "timeout_ms": 5000}
-        await play.ask(controller, "elect_leaders", wanted)
+        for kind in (0, 1):
+            election = {"election_type": kind, "topic_partitions": elected, "timeout_ms": 5000}
+            await play.ask(controller, "elect_leaders", election)
     if not play.offers("create_partitions", "A3"):
         return
     wait = play.wait_ms(GROWN_MS)
@@ -317,7 +335,8 @@ async def delete_records(play: Play) -> None:
         parts = [(topic, UNMADE, 0), (topic, 0, offset), (topic, 1, 0)]
         await settle(play.delete_records(await play.open("deleter"), parts))
 
-    places = (-2, 0) if play.offers("list_offsets", "L1") else ()
+    places = [-2, 0] if play.offers("list_offsets", "L1") else []
+    places += [-4] if play.offers("list_offsets", least=8) else []
     for low in (2, 4):
         # A deletion does not answer a fetch that waits for future records, nor a fetch that needs more bytes after the
         # deleted records.
