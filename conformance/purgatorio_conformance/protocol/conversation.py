@@ -431,7 +431,9 @@ class Conversation:
         if isinstance(call, Add | Register):
             again = call.id in self._operations
             # Two programs of the driver with one id would be recorded as a completion that comes twice.
-            assert not keys or not again or not self._operations[call.id].keys, f"{call.id} was registered before"
+            assert not keys or not again or not self._operations[call.id].keys, (
+                f"{call.id} was registered before"
+            )
             self._operations[call.id] = _Operation(asked_t, delay_ns, keys, anew=again)
             # The task is added again: forget that it has ended.
             self.settled.known.discard(call.id)
