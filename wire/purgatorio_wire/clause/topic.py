@@ -71,7 +71,7 @@ ENDS: Final = {
     LATEST: "the end offset", EARLIEST: "the start offset", SINCE_EVER: "the offset of the first record",
     EVER: "no offset, as no record has that time",
     LARGEST_TIME: "the offset of a record", EARLIEST_LOCAL: "the start offset of the broker's own log",
-    LATEST_TIERED: "no offset, as no record is in remote storage",
+    LATEST_TIERED: "no offset, or the offset of a record",
 }  # fmt: skip
 _WAITS_FOR_NOBODY: Final = {
     "create_topics": "A1", "delete_topics": "A2", "create_partitions": "A3", "delete_records": "D1",
@@ -579,8 +579,10 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
         return broken("L1", "refused", one, ENDS[which], named(error))
     least, most = log.least_end(one.t), log.most_end(until)
     offset = integer(said, "offset", -1)
-    if which in (EVER, LATEST_TIERED):
+    if which == EVER:
         least = most = -1
+    elif which == LATEST_TIERED:  # a broker with remote storage may have copied any record
+        least, most = -1, most - 1
     elif which != LATEST:
         (least, most), end = log.start(one.t, until), least
         if which in (SINCE_EVER, LARGEST_TIME):
