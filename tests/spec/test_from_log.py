@@ -208,6 +208,17 @@ def test_an_event_before_the_request_owes_nothing(tmp_path: Path) -> None:
         assert broken(judged(tmp_path, rows, LONG)) == {}
 
 
+@pytest.mark.parametrize("before", [[], [960], [976], [995, 1_005], [1_010, 1_026], [976, 1_026, 1_040]])
+def test_events_about_the_time_of_a_request_owe_nothing(before: list[int], tmp_path: Path) -> None:
+    """Each of them may have come before the request, however many there are. One event later, it is owed."""
+    mapping = [*LONG, "promises.answer_early_ms=1", "promises.skew_ms=40"]
+    for more, found in (([], {}), ([1_041], {"O4": ["b"]})):
+        rows = [*(long("ev", t, k="k1") for t in (*before, *more)), long("in", 1_000, "b", "k1")]
+        rows += [long("ev", 1_795, k="k1"), long("out", 1_800, "b")]
+        rows += [long("in", 2_000, "c", "k2"), long("late", 3_001, "c")]
+        assert broken(judged(tmp_path, rows, mapping)) == found
+
+
 def test_lines_may_be_written_late(tmp_path: Path) -> None:
     """`skew_ms`: lines stand in the other order. What is wrong by more than that is still found."""
     rows = [

@@ -95,6 +95,8 @@ Point = tuple[int, int, int, str, str | None, str | None, int | None]
 """t, rank, row, what, id, keys as JSON, time-out: a row of `_POINTS`."""
 
 Row = dict[str, str | None]
+Origin = dict[str, object]
+"""The row of the log that an event comes from, as a field of the event (see `as_logged`)."""
 
 
 class _BreaksOff(str):
@@ -798,18 +800,21 @@ class _Maker:
         self._skew_ns = mapping.skew_ns
         self._waiting: dict[str, dict[str, int]] = {}
         """By key, the requests with the times at which they were enqueued."""
-        self._recent: deque[tuple[int, str]] = deque()
-        """Events that may have come after what is enqueued now: their times and keys."""
+        self._recent: deque[tuple[int, str, Origin]] = deque()
+        """Events that may have come after what is enqueued now: their times, keys and rows."""
         self._keys: dict[str, list[str]] = {}
         self._ready: set[str] = set()
+        self._may_be_ready: dict[str, Origin] = {}
+        """Requests with an event of their key that may have come before them, and the row of the event."""
+        self._over: set[str] = set()
         self._ended_until: deque[tuple[int, str]] = deque()
         """Requests that have ended, and until when an event of their key may still have caused that."""
         self._open: list[tuple[int, int, str, str]] = []
         """Events that are being answered: until when, the `i` of the call, its thread, its key."""
         self._idle: list[int] = []
         self._threads = 0
-        self._row: dict[str, object] = {}
-        """Which row of the log says it: of the first event of a point (see `as_logged`)."""
+        self._row: Origin = {}
+        """Of the first event of a point."""
 
     def events(self, point: Point) -> Iterator[Event]:
         """The events of a point."""
@@ -832,23 +837,29 @@ class _Maker:
         for key in keys:
             waiting = self._waiting.get(key, {})
             beside = {request: since for request, since in waiting.items() if t <= since + self._skew_ns}
-            yield from self._made_ready(t, [request for request in waiting if request not in beside])
+            yield from self._made_ready(
+                t, (request for request in waiting if request not in beside), self._row
+            )
             number = heappop(self._idle) if self._idle else self._threads
             self._threads += number == self._threads
             th = f"event-{number}"
             heappush(self._open, (t + self._answer_ns, self.i, th, key))
             yield self._made(th, t, "call", "check_and_complete", keys=(key,))
             if self._needs_event:
-                # The event may answer these. That it must, the log does not show.
-                yield from self._made_ready(t, beside)
-                self._recent.append((t, key))
+                # The event may answer these. That it must, the log does not show, so they are ready only when they
+                # are answered: a ready request must be answered by the next event.
+                yield from self._made_ready(
+                    t, (request for request in beside if request in self._over), self._row
+                )
+                self._may_be_ready.update(dict.fromkeys(beside, self._row))
+                self._recent.append((t, key, self._row))
 
-    def _made_ready(self, t: int, requests: Iterable[str]) -> Iterator[Event]:
+    def _made_ready(self, t: int, requests: Iterable[str], row: Origin) -> Iterator[Event]:
         for request in requests:
             if request not in self._ready:
                 self._ready.add(request)
                 t_call = t - self._answer_early_ns
-                yield self._made("log", t, "at", "ready", id=request, t_call=t_call, x=self._row)
+                yield self._made("log", t, "at", "ready", id=request, t_call=t_call, x=row)
 
     def _answered(self, t: int) -> Iterator[Event]:
         """The returns of the calls for events whose time for an answer ended before this time. At the end of the log,
@@ -867,6 +878,8 @@ class _Maker:
                 if not waiting:
                     del self._waiting[key]
             self._ready.discard(request)
+            self._over.discard(request)
+            self._may_be_ready.pop(request, None)
 
     def _enqueued(self, t: int, request: str, keys: tuple[str, ...], delay_ns: int | None) -> Iterator[Event]:
         self.requests += 1
@@ -887,12 +900,15 @@ class _Maker:
         yield self._made("log", t, "ret", "try_complete_else_watch", id=request, c=c, out=0)
         while self._recent and self._recent[0][0] < t - self._skew_ns:
             self._recent.popleft()
-        if any(key in keys for _, key in self._recent):
-            yield from self._made_ready(t, [request])
+        for row in (row for _, key, row in self._recent if key in keys):
+            self._may_be_ready[request] = row
 
     def _ended(self, t: int, request: str, *, expired: bool) -> Iterator[Event]:
         outer = "timer_fire" if expired else "try_complete"
         self._ended_until.append((t + self._answer_early_ns, request))
+        self._over.add(request)
+        if request in self._may_be_ready and not expired:
+            yield from self._made_ready(t, [request], self._may_be_ready[request])
         begun = self.i
         if expired or self._answers:
             yield self._made("log", t, "call", outer, id=request, x=self._row)
