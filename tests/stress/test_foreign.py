@@ -97,6 +97,7 @@ def test_a_planted_fault_is_found_and_repeats(name: str, strategy: str) -> None:
         ("planted:UnpacksPairsWithLock", "planted", None),
         ("ending:EndsItsThread", "ending", None),
         ("ending:OutlivesAll", "ending", None),
+        ("ending:JoinsASet", "ending", None),
         ("ending:KeepsClean", "ending", None),
         ("ending:RenewsForEver", "ending", None),
         ("standard:PutAndGet", "queue", None),

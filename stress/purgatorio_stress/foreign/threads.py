@@ -230,6 +230,7 @@ class ForeignThread:
     """`threading.Thread`, run by a task of the explorer. `thread_names` makes a subclass for each program (`World`)."""
 
     _pg_world: ClassVar[World]
+    _pg_number = 0
 
     def __init__(
         self,
@@ -241,15 +242,19 @@ class ForeignThread:
         *,
         daemon: bool | None = None,
     ) -> None:
-        self._pg_world.threads_made += 1
+        self._pg_world.threads_made = self._pg_number = self._pg_world.threads_made + 1
         self._target = target
-        self._name = name or f"Thread-{self._pg_world.threads_made}"
+        self._name = name or f"Thread-{self._pg_number}"
         if name is None and target is not None and hasattr(target, "__name__"):
             self._name += f" ({target.__name__})"
         self._args = tuple(args)
         self._kwargs = dict(kwargs or {})
         self._daemonic = current_thread(self._pg_world).daemon if daemon is None else daemon
         self._task: Task | None = None
+
+    def __hash__(self) -> int:
+        # Not the address: a set of threads, as in ThreadPoolExecutor, has the same order in every run.
+        return self._pg_number
 
     name = property(lambda self: self._name, lambda self, name: setattr(self, "_name", name))
     daemon = property(lambda self: self._daemonic, lambda self, daemon: setattr(self, "_daemonic", daemon))

@@ -126,6 +126,21 @@ class TakesLong(CountsToTwo):
             self.count += 1
 
 
+class JoinsASet:
+    """`ThreadPoolExecutor.shutdown` joins a set. Its order does not depend on addresses."""
+
+    def thread_a(self) -> None:
+        waiting = [threading.Thread(target=sleep, args=(0,), name=f"t{number}") for number in range(4)]
+        self.threads = {*reversed(waiting)}
+        for thread in self.threads:
+            thread.start()
+        for thread in self.threads:
+            thread.join()
+
+    def check(self) -> None:
+        assert [thread.name for thread in self.threads] == ["t0", "t1", "t2", "t3"]
+
+
 class KeepsClean(CountsToTwo):
     """A pool whose worker is idle, beside a daemon that waits in a loop. `check` ends both."""
 
