@@ -457,10 +457,10 @@ def test_a_mapping_is_checked_before_the_log_is_read(assigned: Sequence[str], sa
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("\ufeffid = 5", "id = 5: a name, or a list of names"),
+        ("\ufeffid = 5", "id = 5: a name in quotes, or a list of such names"),
         (f"id = {'[' * 2_000}{']' * 2_000}", "is not valid TOML: maximum recursion depth"),
         (f"id = {'9' * 5_000}", "is not valid TOML: Exceeds the limit"),
-        ('id = "r"\nkey = [[]]', "key = [[]]: a name, or a list of names"),
+        ('id = "r"\nkey = [[]]', "key = [[]]: a name in quotes, or a list of such names"),
     ],
     ids=["a number", "too deep", "too long", "a key of no columns"],
 )

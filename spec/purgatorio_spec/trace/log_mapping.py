@@ -204,7 +204,7 @@ def _names(values: Mapping[str, object], name: str) -> tuple[str, ...]:
     value = values.get(name, [])
     found = [value] if isinstance(value, str) else value
     if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
-        raise CannotConvert(f"{name} = {value!r}: a name, or a list of names")
+        raise CannotConvert(f"{name} = {value!r}: a name in quotes, or a list of such names")
     return tuple(found)
 
 
@@ -219,7 +219,7 @@ def _keys(values: Mapping[str, object]) -> tuple[tuple[str, ...], ...]:
 def _name(values: Mapping[str, object], name: str) -> str | None:
     found = _names(values, name)
     if len(found) > 1:
-        raise CannotConvert(f"{name} = {list(found)!r}: one name")
+        raise CannotConvert(f"{name} = {list(found)!r}: one name, so join the columns in the log first")
     return found[0] if found else None
 
 
