@@ -132,13 +132,17 @@ def tasks_so_far() -> tuple[int, int | None]:
     return sum(stage.numCompletedTasks for stage in found), tasks or None
 
 
+def _started_machine() -> subprocess.Popen[bytes] | None:
+    return getattr(SparkContext._gateway, "proc", None)
+
+
 def _end_machine() -> None:
     """End the JVM that this process started and remove its scratch folders, while this process still exists."""
     accumulators = getattr(_started, "_accumulatorServer", None)
     if accumulators is not None:
         # The JVM closes its connection to this server of PySpark when it ends. The server would print a traceback.
         accumulators.handle_error = lambda *_: None
-    machine: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    machine = _started_machine()
     if machine is not None and machine.stdin is not None:
         with suppress(OSError, KeyboardInterrupt, subprocess.TimeoutExpired):
             machine.stdin.close()
@@ -147,7 +151,7 @@ def _end_machine() -> None:
 
 def kill_machine() -> bool:
     """Kill the JVM that this process started, as kill -9 does. False if it started none (under spark-submit)."""
-    machine: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    machine = _started_machine()
     if machine is None:
         return False
     # The threads that call the JVM, or that it calls, log the loss of their connections.

@@ -110,12 +110,13 @@ def command(asked: ExploreOptions) -> None:
       purgatorio explore --package my_timer --adapter my_adapter:MyTimer
       purgatorio explore --replay TOKEN
     """
-    # As with `python -m`: an adapter may import another module of this directory.
-    sys.path.append("")
     if asked.show_list:
         for scenario in SCENARIOS.values():
             echo_line(f"{scenario.name:30} {scenario.threads} threads  {scenario.about}", 42)
         return
+    if asked.packages or asked.adapter or asked.token is not None:
+        # As with `python -m`: an adapter may import another module of this directory.
+        sys.path.append("")
     if asked.packages or asked.adapter:
         refuse("with --package", "scenarios", "mutant", "drawn", "token")
         _explore_package(asked)
