@@ -96,6 +96,8 @@ def start_context(
         # connection and print two tracebacks.
         context = SparkContext.getOrCreate(conf)
     logging.getLogger().addFilter(_is_news)
+    # It logs each loss of a connection, also of the one that Ctrl-C interrupts.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     context.setLogLevel("ERROR")
     if not local and not is_shipped():
         try:
@@ -154,8 +156,6 @@ def kill_machine() -> bool:
     machine = _started_machine()
     if machine is None:
         return False
-    # The threads that call the JVM, or that it calls, log the loss of their connections.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     machine.kill()
     machine.wait()
     return True
