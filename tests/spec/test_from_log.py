@@ -101,7 +101,7 @@ def refused(folder: Path, rows: Sequence[Row], mapping: Sequence[str] = WIDE, na
 
 
 GOOD = [wide("a", 0, out=100), wide("b", 10, late=1_015), wide("c", 20, out=120), wide("d", 9_000, out=9_001)]
-FORMS = ["log.jsonl", "log.ndjson", "service.log", "log.jsonl.gz", "log.csv", "log.parquet"]
+FORMS = ["log.jsonl", "log.ndjson", "service.log.1", "log.jsonl.gz", "log.csv", "log.parquet"]
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -259,6 +259,73 @@ def test_the_end_of_a_log_accuses_nobody(tmp_path: Path) -> None:
     assert run.clauses["O5"].occasions == 1
 
 
+@pytest.mark.parametrize(
+    ("gone_t", "more", "found"),
+    [
+        (590, [], {}),  # the answer was not yet owed
+        (900, [], {"O4": ["b"]}),
+        (900, [long("late", 1_103, "b"), long("gone", 1_104, "b")], {"O4": ["b"]}),
+        (590, [long("late", 1_600, "b")], {}),  # the log says nothing about later
+        (600, [long("out", 590, "b")], {}),
+        (1_200, [], {"O4": ["b"], "T2": ["b"]}),
+    ],
+)
+def test_a_request_is_judged_until_its_client_gives_it_up(
+    gone_t: float, more: Sequence[Row], found: object, tmp_path: Path
+) -> None:
+    rows = [long("in", 100, "b", "k1"), long("ev", 495, k="k1"), long("gone", gone_t, "b"), *more]
+    rows += [
+        long("in", 0, "c", "k2"),
+        long("late", 1_003, "c"),
+        long("in", 1_700, "d", "k1"),
+        long("ev", 1_710, k="k1"),
+    ]
+    rows += [long("out", 1_720, "d"), long("ev", 2_000, k="k1")]
+    run = judged(tmp_path, rows, [*LONG, "words.gone=gone"])
+    assert broken(run) == found
+    assert run.verdict is (Verdict.VIOLATED if found else Verdict.PASS)
+
+
+def test_a_rotated_log_starts_and_ends_anywhere(tmp_path: Path) -> None:
+    """Inside a line, or after a request was enqueued. Two bad lines at a place are refused, and what a lost row
+    cannot excuse is VIOLATED all the same."""
+    rows = sorted(
+        [*events(long("late", 1_103, "b")), long("out", 1_200, "old")], key=lambda row: str(row["t"])
+    )
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    log, mapping = tmp_path / "log.jsonl.1", read_mapping(None, LONG)
+    log.write_text(f'ms": 12}}\n{text}{{"r": "b", "w"')
+    made = convert_log(log, tmp_path / "t.jsonl", mapping)
+    (run,) = check_files([tmp_path / "t.jsonl"]).runs
+    assert (broken(run), made.left_out) == ({"O4": ["b"]}, 0)
+    assert [note[:24] for note in made.notes] == [
+        "the first line is cut (l",
+        "the last line is cut (li",
+        "1 requests end in this l",
+    ]
+    log.write_text(f"cut\ncut\n{text}")
+    with pytest.raises(CannotConvert, match="line 1 is not a JSON object"):
+        convert_log(log, tmp_path / "t.jsonl", mapping, force=True)
+    made = convert_log(log, tmp_path / "t.jsonl", mapping, force=True, keep_going=True)
+    (run,) = check_files([tmp_path / "t.jsonl"]).runs
+    assert (broken(run), made.left_out) == ({"O4": ["b"]}, 2)
+    made = convert_log(
+        written(tmp_path / "log.csv-20261128", [*GOOD, {**wide("x", 0, out=30), "in": None}]),
+        tmp_path / "t.jsonl", read_mapping(None, WIDE), force=True,
+    )  # fmt: skip
+    assert made.notes == ("1 requests end in this log, but are not enqueued in it (such as 'x'): left out",)
+
+
+def test_several_columns_say_what_happened(tmp_path: Path) -> None:
+    rows = [
+        {**row, "w": "poll", "v": row["w"] if row["w"] != "in" else None}
+        for row in events(long("late", 1_103, "b"))
+    ]
+    mapping = [one for one in LONG if not one.startswith(("what", "words"))]
+    mapping += ["what=w,v", "words.enqueued=poll", "words.completed=poll/out", "words.timed_out=poll/late"]
+    assert broken(judged(tmp_path, rows, [*mapping, "words.event=poll/ev"])) == {"O4": ["b"]}
+
+
 def test_ids_of_two_columns_are_never_mixed_up(tmp_path: Path) -> None:
     """`a/b` of host `c` is not `a` of host `b/c`: each was answered once."""
     rows = [{**wide("a/b", 0, out=10), "host": "c"}, {**wide("a", 0, out=10), "host": "b/c"}, *(
@@ -388,7 +455,7 @@ def test_what_is_not_sound_is_refused_in_words(kind: str, tmp_path: Path) -> Non
         ("log.csv", b"r,in\n", "has no column"),
         ("log.jsonl", b'{"r": \n', "cannot be read: line 1 is not a JSON object"),
         ("log.jsonl", b'{"r": "a", "in": 1}\n\n{"r":\n{"r": "b"}\n', "line 3 is not a JSON object"),
-        ("log.csv", b"r,in,out\na,1,2\nb,1\n", "line 3 has 2 columns, and the first line has 3"),
+        ("log.csv", b"r,in,out\na,1,2\nb,1\nc,1,2\n", "line 3 has 2 columns, and the first line has 3"),
         ("log.jsonl", b'{"r": "a", "k": "\x1b[31m", "in"\n', "cannot be read"),
         ("log.parquet", b"PAR1nothing", "cannot be read"),
         ("log.csv", b"a\x1b[31m,b\xe2\x80\xae\n1,2\n", "has no column 'r'; it has a\\x1b[31m, b\\u202e"),
@@ -560,7 +627,7 @@ def test_rows_of_both_kinds_stand_in_one_log(tmp_path: Path) -> None:
     assert snippet in whole
     for more, found in (
         ([], {"O4": ["c2"]}),
-        (["words.gone=none"], {}),
+        (["words.gone=none"], {"O4": ["c2"]}),
         (["words.gone=none", "words.ignored=client_gone"], {"O4": ["c2", "c3"]}),
     ):
         mapping = read_mapping(LOGS / "gateway.toml", more)
@@ -622,15 +689,15 @@ def test_a_bad_row_may_be_left_out_and_accuses_nobody(tmp_path: Path) -> None:
         convert_log(log, tmp_path / "t.jsonl", read_mapping(None, WIDE))
     log.write_text(f'{lines}{{"r": "cut', encoding="utf-8")
     made = convert_log(log, tmp_path / "t.jsonl", read_mapping(None, WIDE), keep_going=True)
-    assert made.left_out == 4
+    assert made.left_out == 3
     assert [note[:30] for note in made.notes] == [
-        "4 bad rows left out, with all ", "1: row 5, 'out': 'soon' is not", "1: line 12 is not a JSON objec",
+        "the last line is cut (line 12 ", "3 bad rows left out, with all ", "1: row 5, 'out': 'soon' is not",
         "1: the id 'again' is enqueued ", "1: 'back' is completed in row ",
     ]  # fmt: skip
     (run,) = check_files([tmp_path / "t.jsonl"]).runs
     assert broken(run) == {"O1": ["c"]}
     assert run.clauses["O5"].verdict is Verdict.UNKNOWN
-    assert run.problems == ("bad rows of the log are left out (4): mend them, and convert it again",)
+    assert run.problems == ("bad rows of the log are left out (3): mend them, and convert it again",)
     assert not {"bad", "again", "back"} & set(re.findall('"id":"(.*?)"', (tmp_path / "t.jsonl").read_text()))
 
 

@@ -74,8 +74,11 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     - The last event of the thread before the claim was the end of a `try_complete`. (The thread may call it again.)
 
     With the profile `request-log`, the trace has a check for each event of a key. This check is no real call: it
-    returns at the time of the event plus the time that is allowed for an answer. A check that raised an exception is
-    not judged: in Kafka, the exception of one operation ends the check. (O8 forbids this for the reference.)
+    returns at the time of the event plus the time that is allowed for an answer. A request that its client gave up is
+    judged up to then. A lost row excuses no request of which an end is known: a second end breaks O1.
+
+    A check that raised an exception is not judged: in Kafka, the exception of one operation ends the check. (O8 forbids
+    this for the reference.)
 
     With the profile `hand-over`, the driver records `ready`, and a check that lasts until the subject is at rest.
     """
@@ -96,7 +99,7 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
                 f"the registration returned {registration.out}, and no call had begun the completion",
             ),
         )
-    check = _first_to_return(history, raised_i)
+    check = _first_to_return(run, history, raised_i)
     if check is None:
         return KEPT if ready_at_registration else NO_OCCASION
     judged = _claimed_on_return if run.profile.claimed_on_return else _never_left_to_the_timeout
@@ -124,18 +127,23 @@ def _claimed_before(history: OperationHistory, i: int) -> bool:
 def _unless_open(run: Run, history: OperationHistory, i: int, broken: Broken) -> Finding:
     """The violation, unless a claim may exist: an open `force_complete` that began before position `i`, or one whose
     record is missing."""
-    if history.claim is None and not run.whole:
+    if history.claim is None and not run.whole and not broken.stands:
         return WANT_OF_RECORDS
     return STILL_OPEN if any(force.call_i < i for force in history.may_have_claimed) else broken
 
 
-def _first_to_return(history: OperationHistory, after_i: int) -> KeyCheck | None:
-    if any(not point.keys for point in history.cancelled):
+def _first_to_return(run: Run, history: OperationHistory, after_i: int) -> KeyCheck | None:
+    given_up_i = min((point.i for point in history.cancelled if not point.keys), default=NEVER)
+    if given_up_i < NEVER and not run.profile.answered_in_time:
         return None
     cancelled = {key for point in history.cancelled for key in point.keys}
     watched = set(history.keys) - cancelled
     return min(
-        (check for check in history.checks if check.key in watched and check.call_i > after_i),
+        (
+            check
+            for check in history.checks
+            if check.key in watched and check.call_i > after_i and check.ret_i < given_up_i
+        ),
         key=lambda check: check.ret_i,
         default=None,
     )
@@ -149,18 +157,22 @@ def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check:
     if _claimed_before(history, both_i):
         return KEPT
     if run.profile.answered_in_time:
-        claim = history.claim
-        ended = "never answered" if claim is None else "timed out" if history.fire_of(claim) else "answered"
+        end = history.claim or next(iter(history.cancelled), None)
+        if end is None:
+            seen, end_i, end_t = "never answered", both_i, None
+        elif isinstance(end, Call):
+            seen, end_i, end_t = "timed out" if history.fire_of(end) else "answered", end.call_i, end.call_t
+        else:
+            seen, end_i, end_t = "given up by its client", end.i, end.t
         after = (
-            ""
-            if claim is None or history.ready is None
-            else f", {exact(claim.call_t - history.ready.t)} after it"
+            "" if end_t is None or history.ready is None else f", {exact(end_t - history.ready.t)} after it"
         )
         broken = Broken(
             "not-answered-by-its-event",
-            (ready_i, check.call_i, both_i if claim is None else claim.call_i),
+            (ready_i, check.call_i, end_i),
             f"answered within {exact(run.answer_ns)} of the event of {check.key}",
-            ended + after,
+            seen + after,
+            stands=end is not None,
         )
         return _unless_open(run, history, both_i, broken)
     if run.profile.hands_over:

@@ -61,6 +61,7 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
             [*(add.call_i for add in adds), fire.call_i],
             f"fires at t >= {run.at(earliest_t)} (deadline {run.at(min(deadlines))}, early bound {exact(early_ns)})",
             f"fired at t = {run.at(fire.call_t)}, {exact(earliest_t - fire.call_t)} early",
+            stands=run.profile.answered_in_time,
         )
     return KEPT if occasions else NO_OCCASION
 
@@ -101,21 +102,27 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
         [add.call_i, fire.call_i],
         f"fires by t = {run.at(last_t)} (due {run.at(due_t)}, {run.late_bound})",
         f"fired at t = {run.at(fire.call_t)}, {exact(fire.call_t - last_t)} beyond the bound",
+        stands=run.profile.answered_in_time,
     )
 
 
 def _answered_in_time(run: Run, history: OperationHistory, late_ns: int) -> Finding:
-    claim = history.claim
+    """Whether a request of a log ended in time. If its client gave it up, it must not have been overdue then."""
     due_t = history.adds[0].latest_due_t if len(history.adds) == 1 else None
-    if claim is None or due_t is None:
+    ends = [(point.i, point.t, "given up by its client") for point in history.cancelled]
+    if history.claim is not None:
+        ends.append((history.claim.call_i, history.claim.call_t, "answered"))
+    if not ends or due_t is None:
         return NO_OCCASION
-    if claim.call_t <= due_t + late_ns:
+    end_i, end_t, seen = min(ends)
+    if end_t <= due_t + late_ns:
         return KEPT
     return Broken(
         "answered-late",
-        [history.adds[0].call_i, claim.call_i],
+        [history.adds[0].call_i, end_i],
         f"answered or timed out by t = {run.at(due_t + late_ns)} (due {run.at(due_t)}, {run.late_bound})",
-        f"answered at t = {run.at(claim.call_t)}, {exact(claim.call_t - due_t - late_ns)} beyond the bound",
+        f"{seen} at t = {run.at(end_t)}, {exact(end_t - due_t - late_ns)} beyond the bound",
+        stands=True,
     )
 
 

@@ -5,6 +5,7 @@ events that requests wait for (such as an append), each with a time and a key. T
 
 - A completion becomes a `force_complete` with its `on_complete`.
 - A time-out becomes a `timer_fire` that contains a `force_complete` with its `on_complete`.
+- If a client gave its request up, the request is `cancelled` then.
 - If the log records events, the completion is inside a `try_complete` that returns 1.
 - An event of a key becomes a `check_and_complete` that starts at the event and returns `answer_ms` later (the promise).
   Each request that waits on the key is `ready` from the time of the event.
@@ -78,7 +79,7 @@ _ROW_LINES: Final = 100
 """The maximum number of lines of a CSV row with line ends in its texts. So a quote that is not closed costs no more."""
 _MEND: Final = ": mend the file, or leave such lines out with --keep-going"
 _LEFT_OUT_SHOWN: Final = 5
-_RANK: Final[Mapping[str, int]] = {"event": 0, "enqueued": 1, "completed": 2, "timed_out": 3}
+_RANK: Final[Mapping[str, int]] = {"event": 0, "enqueued": 1, "completed": 2, "timed_out": 3, "gone": 4}
 """The order of rows with equal times: an event does not count for requests that are enqueued at the same time."""
 
 _TYPES: Final[dict[str, pa.DataType]] = {
@@ -128,6 +129,8 @@ class _Read:
     left_out: int = 0
     why_left_out: dict[str, tuple[str, int]] = field(default_factory=dict)
     """By kind, the first bad row as a text, and the number of bad rows."""
+    cut: list[str] = field(default_factory=list)
+    """Why the first or the last line is no row."""
     known: set[str] = field(default_factory=set)
     """The words of the mapping that a row has."""
     unknown: dict[str, int] = field(default_factory=dict)
@@ -223,7 +226,7 @@ def _load(
     )
     given = dict.fromkeys(mapping.columns, 0)
     latest_t: int | None = None
-    rows = _rows_with(mapping.columns, source, database.cursor(), read.keep_going)
+    rows = _rows_with(mapping.columns, source, database.cursor(), read)
     while some := list(islice(rows, _BATCH_ROWS)):
         points: list[Point] = []
         for row in some:
@@ -260,7 +263,7 @@ def _load(
             )
 
 
-def _rows_with(columns: Sequence[str], source: Path, reading: Any, keep_going: bool) -> Iterator[Row | str]:
+def _rows_with(columns: Sequence[str], source: Path, reading: Any, read: _Read) -> Iterator[Row | str]:
     """The texts of these columns for each row, in the order of the file. For a line that is no row, the reason."""
     form = _layout(source)
     header, rows = (
@@ -270,7 +273,8 @@ def _rows_with(columns: Sequence[str], source: Path, reading: Any, keep_going: b
         if form == "columns"
         else _parquet(source, columns, reading)
     )
-    rows = rows if keep_going else map(partial(_required, source), rows)
+    rows = rows if form is None else _without_cut_lines(rows, read)
+    rows = rows if read.keep_going else map(partial(_required, source), rows)
     first = list(islice(rows, _FIRST_ROWS))
     there = header or list(dict.fromkeys(name for row in first if isinstance(row, dict) for name in row))
     if not there and not first:
@@ -291,6 +295,24 @@ def _rows_with(columns: Sequence[str], source: Path, reading: Any, keep_going: b
             yield {name: _inside(row.get(root), fields) for name, (root, fields) in paths.items()}
         else:
             yield row
+
+
+def _without_cut_lines(rows: Iterator[Row | str], read: _Read) -> Iterator[Row | str]:
+    """All rows, but not a first or a last line that is no row. A log that was rotated, or is being written, starts or
+    ends inside a line. It shows as much as a log that is a row shorter."""
+    some = list(islice(rows, 2))
+    if [type(row) for row in some] == [str, dict]:
+        read.cut.append(f"the first line is cut ({some.pop(0)})")
+        read.rows += 1
+    before: Row | str | None = None
+    for row in chain(some, rows):
+        if before is not None:
+            yield before
+        before, some = row, [before] if isinstance(before, dict) else some
+    if type(before) is str and isinstance(some[0], dict):
+        read.cut.append(f"the last line is cut ({before})")
+    elif before is not None:
+        yield before
 
 
 def _leaves(row: Row | str) -> Iterator[str]:
@@ -325,7 +347,7 @@ def _required(source: Path, row: Row | str) -> Row | str:
 
 def _layout(source: Path) -> Literal["lines", "columns"] | None:
     """JSON lines or CSV, by the name of the file; None if the file is not a text file."""
-    plain = source.name.lower().removesuffix(".gz").removesuffix(".zst")
+    plain = re.sub(r"([.-]\d+)?(\.gz|\.zst)?$", "", source.name.lower())  # log.1 and log-20261128: rotated
     if plain.endswith((".jsonl", ".ndjson", ".json", ".log")):
         return "lines"
     return "columns" if plain.endswith((".csv", ".tsv", ".txt")) else None
@@ -474,10 +496,12 @@ def _points(fields: Mapping[str, str | None], mapping: LogMapping, read: _Read) 
         if moments and request is None:
             read.other_rows += 1
             return
-    elif mapping.enqueued is not None and mapping.event is not None and not fields[mapping.enqueued]:
-        moments = [one for one in moments if one[0] != "enqueued" or not fields[mapping.event]]
-    if mapping.what and (not moments or fields[mapping.what] or fields[mapping.time or ""]):
-        word = fields[mapping.what] or "(empty)"
+    elif mapping.enqueued is not None and not fields[mapping.enqueued]:
+        # An event of a key, or the end of a request that was enqueued before the log began.
+        moments = [one for one in moments if one[0] != "enqueued"]
+    said = "/".join(text for name in mapping.what if (text := fields[name]))
+    if mapping.what and (not moments or said or fields[mapping.time or ""]):
+        word = said or "(empty)"
         if (meaning := mapping.words.get(word)) is not None:
             read.known.add(word)
             moments.append((meaning, mapping.time or ""))
@@ -575,6 +599,7 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
             f"{read.other_rows:,} rows have neither an id nor a time: left out. If they are events of keys, name the "
             "column of their times in event"
         )
+    notes += [f"{why}: left out, as if the log were a line shorter" for why in read.cut]
     if read.backwards:
         notes.append(
             f"{read.backwards:,} rows are earlier than a row before them (first row "
@@ -595,7 +620,7 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
         _rows(
             database,
             "UPDATE points SET keys = NULL WHERE what = 'enqueued'"
-            " AND id NOT IN (SELECT id FROM points WHERE what = 'completed')",
+            " AND id NOT IN (SELECT id FROM points WHERE what IN ('completed', 'gone'))",
         )
     if read.left_out:
         shown = sum(count for _, count in read.why_left_out.values())
@@ -608,15 +633,19 @@ def _sound(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
 
 
 def _with_known_ends(database: Any, mapping: LogMapping, read: _Read) -> list[str]:
-    """Leaves out the requests that a client gave up, and those that only an unknown word may have ended."""
-    notes = []
-    gone = "what = 'gone'"
-    ((count,),) = _rows(database, f"SELECT count(DISTINCT id) FROM points WHERE {gone}")
-    if count:
-        notes.append(f"requests that their clients gave up: {count:,} left out")
-        _rows(database, f"DELETE FROM points WHERE id IN (SELECT id FROM points WHERE {gone})")
+    """Leaves out the requests that only an unknown word may have ended. If a client gave a request up before it ended,
+    the log says nothing about later: such an end is left out."""
+    notes: list[str] = []
+    _rows(
+        database,
+        "DELETE FROM points USING (SELECT id AS same, min(row) FILTER (what = 'gone') AS first,"
+        " coalesce(min(t) FILTER (what IN ('completed', 'timed_out'))"
+        f" <= min(t) FILTER (what = 'gone') + {mapping.skew_ns}, false) AS ended"
+        " FROM points GROUP BY id HAVING first IS NOT NULL) WHERE id = same AND what NOT IN ('enqueued', 'event')"
+        " AND CASE WHEN what = 'gone' THEN ended OR row > first ELSE NOT ended END",
+    )
     accused = mapping.shows("timed_out") and {"O4", "O5"} - {*lacking(mapping)}
-    ended = "SELECT id FROM points WHERE what IN ('completed', 'timed_out')"
+    ended = "SELECT id FROM points WHERE what IN ('completed', 'timed_out', 'gone')"
     known = "SELECT id FROM points WHERE what = 'enqueued'"
     unknown = (
         f"{bool(accused)} AND starts_with(what, '{_UNKNOWN}') AND id IN ({known}) AND id NOT IN ({ended})"
@@ -711,11 +740,12 @@ def _without_strays(database: Any) -> list[str]:
 _ENDS: Final = """
 WITH requests AS (
   SELECT id, bool_or(what = 'completed') AS answered, bool_or(what = 'timed_out') AS expired,
-         max(delay_ns) AS delay_ns, min(t) + max(delay_ns) AS due_t
+         bool_or(what = 'gone') AS gone, max(delay_ns) AS delay_ns, min(t) + max(delay_ns) AS due_t
   FROM points WHERE id IS NOT NULL GROUP BY id
 )
-SELECT count(*) FILTER (answered), count(*) FILTER (expired), count(*) FILTER (NOT answered AND NOT expired),
-       count(*) FILTER (NOT answered AND NOT expired AND due_t > (SELECT max(t) FROM points)),
+SELECT count(*) FILTER (answered), count(*) FILTER (expired), count(*) FILTER (gone),
+       count(*) FILTER (NOT (answered OR expired OR gone)),
+       count(*) FILTER (NOT (answered OR expired OR gone) AND due_t > (SELECT max(t) FROM points)),
        count(*) FILTER (delay_ns IS NULL)
 FROM requests
 """
@@ -723,10 +753,11 @@ FROM requests
 
 def _ends(database: Any, mapping: LogMapping) -> dict[str, int]:
     """The number of requests for each kind of end, also the number of requests without an end that may still end."""
-    ((answered, expired, endless, waiting, without),) = _rows(database, _ENDS)
+    ((answered, expired, gone, endless, waiting, without),) = _rows(database, _ENDS)
     counts = {
         "answered": answered,
         "timed out": expired,
+        "given up by their clients": gone,
         "without an end": endless,
         "of these still within the time-out at the end of the log": waiting,
         "without a time-out": without if mapping.timeout is not None else 0,
@@ -747,6 +778,7 @@ def _header(source: Path, mapping: LogMapping, read: _Read) -> Header:
     if {"O2", "O4"} - {*missing}:
         # A log has no evaluations: `answer_ms` replaces the evaluation that an event causes.
         recorded += ["check_and_complete", "ready", "try_complete"]
+    recorded += ["cancelled"] if mapping.shows("gone") else []
     if mapping.shows("timed_out"):
         recorded += ["timer_fire"]
         recorded += ["timer_add"] if mapping.timeout is not None else []
@@ -829,7 +861,7 @@ class _Maker:
             if what == "enqueued":
                 yield from self._enqueued(t, request, named, delay_ns)
             else:
-                yield from self._ended(t, request, expired=what == "timed_out")
+                yield from self._ended(t, request, what)
 
     def _event(self, t: int, keys: Iterable[str]) -> Iterator[Event]:
         if not self._answers:
@@ -903,9 +935,13 @@ class _Maker:
         for row in (row for _, key, row in self._recent if key in keys):
             self._may_be_ready[request] = row
 
-    def _ended(self, t: int, request: str, *, expired: bool) -> Iterator[Event]:
+    def _ended(self, t: int, request: str, what: str) -> Iterator[Event]:
+        expired = what == "timed_out"
         outer = "timer_fire" if expired else "try_complete"
         self._ended_until.append((t + self._answer_early_ns, request))
+        if what == "gone":
+            yield self._made("log", t, "at", "cancelled", id=request, x=self._row)
+            return
         self._over.add(request)
         if request in self._may_be_ready and not expired:
             yield from self._made_ready(t, [request], self._may_be_ready[request])

@@ -31,7 +31,7 @@ class LogMapping:
 
     `id`: the columns that together identify a request. `key`: for each key of a request, the columns that form this
     key. `enqueued`, `completed`, `timed_out` and `event` name columns with times. `time` and `what` name a column with
-    times and the column that explains them: `words` gives the meaning of each text in `what`. `timeout`: a column, or
+    times and the columns that explain them: `words` gives the meaning of each text in `what`. `timeout`: a column, or
     one number for all requests. `unit`: the unit of times that are numbers. `timeout_unit`: the unit of time-outs.
     `time_format`: the form of other times, for `strptime`. `time_zone`: the zone of times without a zone. `duplicates`:
     whether equal rows are refused, dropped or kept.
@@ -48,7 +48,7 @@ class LogMapping:
     timed_out: str | None = None
     event: str | None = None
     time: str | None = None
-    what: str | None = None
+    what: tuple[str, ...] = ()
     words: Mapping[str, What]
     timeout: str | float | None = None
     unit: str | None = None
@@ -65,9 +65,11 @@ class LogMapping:
     @property
     def columns(self) -> tuple[str, ...]:
         timeout = self.timeout if isinstance(self.timeout, str) else None
-        single = (self.enqueued, self.completed, self.timed_out, self.event, self.time, self.what, timeout)
+        single = (self.enqueued, self.completed, self.timed_out, self.event, self.time, timeout)
         return tuple(
-            dict.fromkeys((*self.id, *chain(*self.key), *(name for name in single if name is not None)))
+            dict.fromkeys(
+                (*self.id, *chain(*self.key), *self.what, *(name for name in single if name is not None))
+            )
         )
 
     def names(self, entry: str) -> bool:
@@ -105,7 +107,7 @@ def read_mapping(path: Path | None, assigned: Sequence[str]) -> LogMapping:
             raise CannotConvert(f"--map {text}: write --map NAME=VALUE, such as --map id=request_id")
         name, value = name.strip(), value.strip()
         # Only these may be several; a `time_format` may have a comma of its own.
-        several = name in ("id", "key") or name.startswith("words.")
+        several = name in ("id", "key", "what") or name.startswith("words.")
         values[name] = [part.strip() for part in value.split(",")] if several and "," in value else value
         if name == "key" and ";" in value:
             values[name] = [[part.strip() for part in key.split(",")] for key in value.split(";")]
@@ -140,7 +142,7 @@ def _mapping(values: dict[str, object]) -> LogMapping:
         timed_out=_name(values, "timed_out"),
         event=_name(values, "event"),
         time=_name(values, "time"),
-        what=_name(values, "what"),
+        what=_names(values, "what"),
         words=words,
         timeout=timeout if number is None else number,
         unit=unit,
@@ -169,7 +171,7 @@ def _require_sound(made: LogMapping) -> None:
             "would end twice: name two columns, or remove one of the entries. If another column tells an answer from a "
             f"time-out, write time = {made.completed!r}, name that column in what, and its words in [words]"
         )
-    if not (made.time is None) == (made.what is None) == (not made.words):
+    if not (made.time is None) == (not made.what) == (not made.words):
         raise CannotConvert(
             "a log with one row for each event needs the entries time, what and [words]: the column "
             "of times, the column of event names, and the names that mean enqueued, completed, "
