@@ -281,6 +281,8 @@ def test_a_client_above_its_quota_is_throttled_by_the_excess() -> None:
     assert quotas.throttle_ms("limited", PRODUCER, 200) == 500
     quotas.alter("limited", PRODUCER, None)
     assert quotas.throttle_ms("limited", PRODUCER, 9000) == 0
+    quotas.alter("limited", PRODUCER, 1.0)
+    assert [quotas.throttle_ms("limited", PRODUCER, 12, strict=True) for _ in range(3)] == [0, 2000, 2000]
 
 
 def test_the_end_answers_waiting_requests_and_leaves_no_thread() -> None:

@@ -29,13 +29,15 @@ class Quotas:
             else:
                 self._rates[client, kind] = per_s
 
-    def throttle_ms(self, client: str, kind: str, size: int) -> int:
-        """Counts bytes or partitions of a client. Returns the throttle time; 0 if the client is within its quota."""
+    def throttle_ms(self, client: str, kind: str, size: int, *, strict: bool = False) -> int:
+        """Counts bytes or partitions of a client. Returns the throttle time; 0 if the client is within its quota.
+        `strict`: a client that is above its quota already is refused, and nothing is counted; others get 0."""
         with self._lock:
             rate = self._rates.get((client, kind))
             if rate is None:
                 return 0
             now = self._clock()
-            paid = max(self._paid_s.get((client, kind), 0.0), now - WINDOW_S) + size / rate
-            self._paid_s[client, kind] = paid
-            return max(0, round((paid - now) * 1000))
+            before = max(self._paid_s.get((client, kind), 0.0), now - WINDOW_S)
+            refused = strict and before > now
+            paid = self._paid_s[client, kind] = before + (0 if refused else size / rate)
+            return 0 if strict and not refused else max(0, round((paid - now) * 1000))

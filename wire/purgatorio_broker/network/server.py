@@ -22,7 +22,7 @@ from kio.static.protocol import ResponsePayload
 from purgatorio_broker.network.api import API_VERSIONS, APIS, offered
 from purgatorio_broker.network.fields import Fields, Values
 from purgatorio_broker.network.node import Node
-from purgatorio_broker.network.quotas import CONSUMER, CREATOR, PRODUCER
+from purgatorio_broker.network.quotas import CONSUMER, PRODUCER
 from purgatorio_broker.network.reply import Reply, Request
 from purgatorio_wire.client.frame import FrameBroken, Frames, framed
 from purgatorio_wire.client.message import (
@@ -35,8 +35,8 @@ from purgatorio_wire.client.message import (
 
 _log = logging.getLogger("purgatorio.broker")
 
-_QUOTAS: Final = {0: PRODUCER, 1: CONSUMER, 19: CREATOR}
-"""The APIs with a quota: Produce counts the request, Fetch counts the response, CreateTopics counts partitions."""
+_QUOTAS: Final = {0: PRODUCER, 1: CONSUMER}
+"""The APIs with a quota of bytes: Produce counts the request, Fetch counts the response."""
 _PIECE_BYTES: Final = 1 << 16
 _BACKLOG: Final = 1024
 
@@ -145,8 +145,9 @@ class Server:
             self._replies[connection] = reply
         try:
             body = read_request(frame).body
-            fields = Fields(body)
-            api.handle(self._node, Request(head.version, head.client or "", fields, reply, id(connection)))
+            api.handle(
+                self._node, Request(head.version, head.client or "", Fields(body), reply, id(connection))
+            )
             outcome = reply.wait()
         finally:
             with self._lock:
@@ -155,10 +156,9 @@ class Server:
         if outcome.make is not None:
             values, said = outcome.make(), (head.api, head.version, head.correlation)
             made = _encoded(*said, values)
+            throttle_ms = cast(int, values.get("throttle_time_ms", 0))
             if kind := _QUOTAS.get(head.api):
                 size = len(frame if kind == PRODUCER else made)
-                if kind == CREATOR:
-                    size = sum(one.number("num_partitions") for one in fields.entries("topics"))
                 throttle_ms = self._node.quotas.throttle_ms(head.client or "", kind, size)
             if throttle_ms:
                 made = _encoded(*said, {**values, "throttle_time_ms": throttle_ms})

@@ -27,8 +27,9 @@ _MIN_IN_SYNC: Final = "min.insync.replicas"
 
 
 def create_topics(node: Node, request: Request) -> None:
-    """Kafka's CreateTopics, 2 to 7."""
+    """Kafka's CreateTopics, 2 to 7. Topics above the quota of the client are refused in every version."""
     refused: dict[str, ErrorCode] = {}
+    throttle_ms = 0
     wanted: dict[str, Topic] = {}
     names = [entry.text("name") for entry in request.fields.entries("topics")]
     room = node.settings.max_partitions - node.cluster.partition_count()
@@ -40,13 +41,16 @@ def create_topics(node: Node, request: Request) -> None:
             refused[name] = made
         elif made.partitions > room:
             refused[name] = ErrorCode.policy_violation
+        elif late_ms := node.quotas.throttle_ms(request.client, CREATOR, made.partitions, strict=True):
+            throttle_ms, refused[name] = late_ms, ErrorCode.throttling_quota_exceeded
         else:
             room -= made.partitions
             wanted[name] = made
 
     def answer(results: Mapping[str, Error]) -> None:
         codes = {**{name: code.value for name, code in refused.items()}, **_codes(results)}
-        request.answer(topics=[_created(name, code, wanted.get(name)) for name, code in codes.items()])
+        topics = [_created(name, code, wanted.get(name)) for name, code in codes.items()]
+        request.answer(topics=topics, throttle_time_ms=throttle_ms)
 
     if request.fields.number("validate_only"):
         answer(dict.fromkeys(wanted, Error.NONE))
@@ -125,10 +129,16 @@ def delete_topics(node: Node, request: Request) -> None:
 
 
 def create_partitions(node: Node, request: Request) -> None:
-    """Kafka's CreatePartitions, 0 to 3."""
+    """Kafka's CreatePartitions, 0 to 3, with the quota of CreateTopics."""
     totals = {entry.text("name"): entry.number("count") for entry in request.fields.entries("topics")}
     room = node.settings.max_partitions - node.cluster.partition_count()
     refused = {name: ErrorCode.policy_violation.value for name, total in totals.items() if total > room}
+    throttle_ms = 0
+    for name, total in totals.items():
+        topic = node.cluster.topic(name)
+        more = 0 if topic is None else total - topic.partitions
+        if more > 0 and (late_ms := node.quotas.throttle_ms(request.client, CREATOR, more, strict=True)):
+            throttle_ms, refused[name] = late_ms, ErrorCode.throttling_quota_exceeded.value
 
     def answer(results: Mapping[str, Error]) -> None:
         codes = (
@@ -136,7 +146,8 @@ def create_partitions(node: Node, request: Request) -> None:
             if node.leads
             else dict.fromkeys(totals, ErrorCode.not_controller.value)
         )
-        request.answer(results=[_named(name, code) for name, code in codes.items()])
+        results_of = [_named(name, code) for name, code in codes.items()]
+        request.answer(results=results_of, throttle_time_ms=throttle_ms)
 
     accepted = {name: total for name, total in totals.items() if name not in refused}
     if request.fields.number("validate_only") or not node.leads:

@@ -1,10 +1,10 @@
 """The clause Q1: a client above its quota gets a throttle time. The broker delays the client for at most this time
-(KIP-219)."""
+(KIP-219), and creates no partitions above the quota (KIP-599)."""
 
 from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
-from purgatorio_wire.history.finding import Rows, after, broken, checked, in_time
+from purgatorio_wire.history.finding import Rows, after, broken, checked, in_time, named
 from purgatorio_wire.history.history import Exchange, Lane, Scene, integer, items, text
 from purgatorio_wire.history.log import fetched, produced, summed
 
@@ -13,6 +13,10 @@ WINDOW_S: Final = 11
 TIMES: Final = 2
 """A client that has sent or received this many times its quota is certainly above it."""
 LEAST_GAP_NS: Final = 1000 * MS
+EXCEEDED: Final = 89
+"""THROTTLING_QUOTA_EXCEEDED."""
+STRICT: Final = {"create_topics": (6, "topics"), "create_partitions": (3, "results")}
+"""The first versions that the broker refuses above the quota, and the results in their responses."""
 
 
 def quotas(bounds: Bounds, scene: Scene) -> Rows:
@@ -21,6 +25,7 @@ def quotas(bounds: Bounds, scene: Scene) -> Rows:
         lane = scene.lanes.get(text(x.body, "conn"))
         if text(x.body, "what") == "quota" and lane is not None:
             yield from _told(lane, x.t, integer(x.body, "bytes_per_s"))
+            yield from _refused(lane, x.t)
             for one, behind in zip(lane.requests, lane.requests[1:], strict=False):
                 yield from _held_up(bounds, one, behind)
 
@@ -33,6 +38,16 @@ def _told(lane: Lane, since_t: int, bytes_per_s: int) -> Rows:
     if asked and (told or size > most):
         allowed = f"a throttle time: the quota is {bytes_per_s} bytes a second"
         yield checked("Q1", "not-throttled", asked[-1], told, allowed, f"no throttle time for {size} bytes")
+
+
+def _refused(lane: Lane, since_t: int) -> Rows:
+    for one in lane.requests:
+        least, results = STRICT.get(one.api, (0, ""))
+        if results and one.version >= least and one.t >= since_t and one.throttled_ms:
+            errors = {integer(said, "error_code") for said in items(one.got, results)}
+            if errors <= {0, EXCEEDED}:
+                allowed = f"{named(EXCEEDED)}, because the response has a throttle time"
+                yield checked("Q1", "not-refused", one, EXCEEDED in errors, allowed, named(0))
 
 
 def _bytes(one: Exchange) -> int:

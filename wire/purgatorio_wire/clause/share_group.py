@@ -251,7 +251,7 @@ class _Judged:
         if again:
             allowed = f"no record of {part} that was accepted or rejected"
             said = [x.by for x in group.said if x.part == part and again[0] in x.types]
-            witnesses = (i for by in said if by.answer_t <= one.t for i in by.one.events)
+            witnesses = (i for by in said if by.one.t <= asked.answer_t for i in by.one.events)
             yield broken("S4", "delivered-again", one, allowed, f"record {again[0]}", *witnesses)
         elif done:
             yield kept("S4", "delivered-again")

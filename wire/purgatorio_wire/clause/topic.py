@@ -349,7 +349,7 @@ def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             if topic is None or topic.made_t is None or topic.made_t > one.t or topic.delete_t is not None:
                 continue
             had = topic.partitions_at(one.t)
-            if had is None or name not in errors or one.answer_t is None:
+            if had is None or name not in errors or one.answer_t is None or one.throttled_ms:
                 continue
             wanted = 0 if count > had else INVALID_PARTITIONS
             if errors[name] in BUSY:

@@ -149,9 +149,16 @@ class ShareGroup:
         return None
 
     def done_by(self, offset: int, part: Part) -> int:
-        """The time at which a record is certainly finished. END_OF_TIME if unknown."""
-        overs = (x for held in self.acquired[part] if offset in held.offsets for x in self.ends(held, offset))
-        return min((x.sure_t for x in overs if x.done), default=END_OF_TIME)
+        """The time from which no member can acquire a record: a member holds the record until it is finished, or it is
+        finished. END_OF_TIME if unknown."""
+        of = [(held, self.ends(held, offset)) for held in self.acquired[part] if offset in held.offsets]
+        times = (
+            held.answer_t if all(other.t > x.sure_t for other in ends if other.by is not x.by) else x.sure_t
+            for held, ends in of
+            for x in ends
+            if x.done
+        )
+        return min(times, default=END_OF_TIME)
 
     def appends(self, part: Part) -> list[Append]:
         return self.topics.logs[part].appends if part in self.topics.logs else []

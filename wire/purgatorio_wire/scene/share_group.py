@@ -136,8 +136,9 @@ class Sharer:
             asked = self._named({0: [(*held, RENEW)]}, None, whole=False)
             await self.play.ask(self.conn, APIS[2], {**asked, "is_renew_ack": True})
 
-    async def end(self) -> None:
-        await self.acknowledge({}, epoch=-1)
+    async def end(self, said: Said, *, fetches: bool) -> None:
+        """End the session with these acknowledgements."""
+        await (self.fetch(0, said, epoch=-1) if fetches else self.acknowledge(said, epoch=-1))
         self.next = 0
 
     async def come_back(self) -> None:
@@ -464,12 +465,13 @@ async def share_wandering(play: Play) -> None:
 
 @scene(
     "shares",
-    "S8 not-delivered, S9 unknown-session, S9 wrong-session-epoch, S9 refused, S9 refused-late",
+    "S8 not-delivered, S9 unknown-session, S9 wrong-session-epoch, S9 refused, S9 refused-late, S6 refused, "
+    "S4 delivered-again",
     seconds=90,
 )
 async def share_sessions(play: Play) -> None:
-    """A share session ends, or its connection closes, while another member waits for its records. Requests with a wrong
-    session epoch are refused."""
+    """A share session ends with the acknowledgement of a record, or its connection closes, while another member waits
+    for its records. Requests with a wrong session epoch are refused."""
     first, second = await sharers(play, 2, partitions=2)
     wait = play.wait_ms(WAIT_MS)
     for cut, number in ((False, 0), (True, 1), (False, 1), (True, 0)):
@@ -479,7 +481,7 @@ async def share_sessions(play: Play) -> None:
         if cut:
             first.conn.close()
         else:
-            await first.end()
+            await first.end({number: [(held[0], held[0], ACCEPT)]}, fetches=bool(number))
         second.took(await sent)
         await second.accept()
         if cut:

@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -442,7 +443,7 @@ async def slow_reader(play: Play) -> None:
     slow.close()
 
 
-@scene("connections", "Q1 not-throttled, Q1 late")
+@scene("connections", "Q1 not-throttled, Q1 not-refused, Q1 late")
 async def throttled(play: Play) -> None:
     """The quota of a client becomes smaller while the client appends and fetches. The client appends, fetches, and
     creates partitions (with validate_only) beyond its quota, and sends further requests at once. Another client sends
@@ -467,9 +468,12 @@ async def throttled(play: Play) -> None:
     ]
     if not await play.quota(client, QUOTA_PARTITIONS / 3, PARTITION_QUOTAS):
         await play.pause(QUOTA_HEARD_MS)
-        made = [{"name": play.unique("t"), **ONE, "num_partitions": QUOTA_PARTITIONS}]
-        dry = {"topics": made, "timeout_ms": 5000, "validate_only": True}
-        asks.append(lambda conn: play.send(conn, "create_topics", dry))
+        made = {"name": play.unique("t"), **ONE, "num_partitions": QUOTA_PARTITIONS}
+        more = {"name": topic, "count": QUOTA_PARTITIONS, "assignments": None}
+        for api, one in ("create_topics", made), ("create_partitions", more):
+            dry = {"topics": [one], "timeout_ms": 5000, "validate_only": True}
+            if play.offers(api):
+                asks.append(partial(play.send, api=api, values=dry))
     await asyncio.gather(*(_above_quota(play, client, other, ask, session) for ask in asks))
     for kinds in (BYTE_QUOTAS, PARTITION_QUOTAS):
         await play.quota(client, None, kinds)
