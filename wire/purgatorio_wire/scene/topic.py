@@ -443,7 +443,7 @@ async def slow_reader(play: Play) -> None:
     slow.close()
 
 
-@scene("connections", "Q1 not-throttled, Q1 not-refused, Q1 late")
+@scene("connections", "Q1 not-throttled, Q1 late")
 async def throttled(play: Play) -> None:
     """The quota of a client becomes smaller while the client appends and fetches. The client appends, fetches, and
     creates partitions (with validate_only) beyond its quota, and sends further requests at once. Another client sends
