@@ -164,12 +164,14 @@ def take(
     s: Story, t: float, answer: float | None, member: str, epoch: int, came: Runs = (), *, wait: int = 0,
     said: Runs | None = None, error: int = 0, told: int = 0, part_error: int = 0,
     batches: Sequence[tuple[int, int]] | None = None, conn: str = "", lock: int = 5000, least: int = 1,
+    most: int | None = None,
 ) -> int:  # fmt: skip
     """A ShareFetch of partition 0, and the acquired ranges. `told`: the error of the acknowledgements. `batches`:
     the returned batches, if they differ from the acquired ones."""
     body = {
         "group_id": "s", "member_id": member, "share_session_epoch": epoch, "max_wait_ms": wait, "min_bytes": least,
         "topics": _said(said or () if epoch == 0 else said), "forgotten_topics_data": [],
+        "share_acquire_mode": int(most is not None), "max_records": most or 500,
     }  # fmt: skip
     held = [(first, last) for first, last, _ in came] if batches is None else batches
     part = {

@@ -276,7 +276,11 @@ class DelayedShareFetch(DelayedOperation):
             results = {
                 p: read[p] if p in read else self._read_now(p, self._each_bytes(locked)) for p in locked
             }
-            answer = {partition: self._acquire(partition, result) for partition, result in results.items()}
+            answer: dict[TopicPartition, ShareResult] = {}
+            most = self._params.most_records
+            for partition, result in results.items():
+                answer[partition] = self._acquire(partition, result, most)
+                most = None if most is None else most - len(answer[partition].records)
             gave = [partition for partition, result in answer.items() if result.records]
             self._callback({p: r for p, r in answer.items() if r.records or r.error is not Error.NONE})
         finally:
@@ -296,12 +300,12 @@ class DelayedShareFetch(DelayedOperation):
             share.note_place(None)
         return read.result
 
-    def _acquire(self, partition: TopicPartition, result: FetchResult) -> ShareResult:
-        """Acquires the read records that are available."""
+    def _acquire(self, partition: TopicPartition, result: FetchResult, most: int | None) -> ShareResult:
+        """Acquires the read records that are available, up to this number."""
         if result.error is not Error.NONE:
             return ShareResult(result.error)
         found = {record.offset: record for record in result.data.records}
-        taken = self._shares[partition].acquire(self._member, sorted(found))
+        taken = self._shares[partition].acquire(self._member, sorted(found), most)
         offsets = sorted(taken)
         return ShareResult(Error.NONE, tuple(found[o] for o in offsets), tuple(taken[o] for o in offsets))
 

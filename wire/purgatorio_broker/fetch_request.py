@@ -22,6 +22,8 @@ class FetchParams:
     isolation: Isolation = Isolation.HIGH_WATERMARK
     replica_id: int = CONSUMER
     leader_only: bool = True
+    most_records: int | None = None
+    """The limit of records that a ShareFetch acquires."""
 
     def is_from_follower(self) -> bool:
         return self.replica_id != CONSUMER

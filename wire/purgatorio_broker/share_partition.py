@@ -116,9 +116,9 @@ class SharePartition:
         with self._lock:
             self._place.set(place)
 
-    def acquire(self, member: str, offsets: Sequence[int]) -> dict[int, int]:
-        """Acquire for `member` the available records among these records (in ascending order). The caller has read the
-        records and holds the fetch lock. Returns the delivery count of each acquired record, by offset."""
+    def acquire(self, member: str, offsets: Sequence[int], most: int | None = None) -> dict[int, int]:
+        """Acquire for `member` the first `most` available records among these records (in ascending order). The caller
+        has read the records and holds the fetch lock. Returns the delivery count of each acquired record, by offset."""
         with self._lock:
             require(self._fetching.get(), "records are acquired without the fetch lock")
             before = self._records.get()
@@ -131,6 +131,7 @@ class SharePartition:
             again = [o for o in offsets if (found := before.get(o)) and not found.done and not found.member]
             taken = {offset: before[offset].deliveries + 1 for offset in again}
             taken.update(dict.fromkeys(fresh[: max(room, 0)], 1))
+            taken = dict([*taken.items()][:most])
             if not taken:
                 return {}
             self._hold(member, taken)

@@ -128,7 +128,7 @@ class Topics:
     def create_partitions(self, timeout_ms: int, totals: Mapping[str, int], callback: TopicsCallback) -> None:
         """Increase topics to this total number of partitions; wait as for new topics. UNKNOWN_TOPIC_OR_PARTITION;
         INVALID_PARTITIONS if they have this number or more already: partitions are never removed."""
-        results = {topic: self._may_grow(topic, total) for topic, total in totals.items()}
+        results = {topic: self.may_grow(topic, total) for topic, total in totals.items()}
         self._wait(timeout_ms, results, partial(self._have_leaders, totals), callback)
 
     def delete(self, timeout_ms: int, topics: Sequence[str], callback: TopicsCallback) -> None:
@@ -171,7 +171,7 @@ class Topics:
             return Error.TOPIC_ALREADY_EXISTS
         return Error.NONE if partitions >= 1 else Error.INVALID_PARTITIONS
 
-    def _may_grow(self, topic: str, total: int) -> Error:
+    def may_grow(self, topic: str, total: int) -> Error:
         if not self.metadata.has(topic):
             return Error.UNKNOWN_TOPIC_OR_PARTITION
         return Error.NONE if total > self.metadata.partitions(topic) else Error.INVALID_PARTITIONS

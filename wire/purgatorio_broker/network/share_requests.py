@@ -82,7 +82,9 @@ def share_fetch(node: Node, request: Request) -> None:
         )
 
     max_bytes = min(fields.number("max_bytes", 0x7FFFFFFF), node.settings.max_fetch_bytes)
-    params = FetchParams(fields.ms("max_wait"), min(fields.number("min_bytes"), max_bytes), max_bytes)
+    least = min(fields.number("min_bytes"), max_bytes)
+    most = fields.number("max_records") if fields.number("share_acquire_mode") else None
+    params = FetchParams(fields.ms("max_wait"), least, max_bytes, most_records=most)
     if shared:
         fetches.fetch(member, params, shared, send)
     else:
@@ -118,9 +120,8 @@ def _taken(
     asked = fields.asked("topics", node.cluster.named)
     begins = opens and epoch == OPENS
     acknowledges = any(one.fields.entries("acknowledgement_batches") for one in asked)
-    strict = fields.number("share_acquire_mode")
     session: ShareSession | ErrorCode | None = ErrorCode.invalid_request
-    if not strict and not (begins and acknowledges):
+    if not (begins and acknowledges):
         session = node.shares.session(group, member, epoch, request.connection, opens=opens)
     if isinstance(session, ErrorCode):
         request.answer(error_code=session.value)
@@ -156,7 +157,11 @@ def _said(entry: Fields) -> Acknowledged | None:
             batch.numbers("acknowledge_types"),
         )
         count = last - first + 1
-        if not 0 < count <= MOST_ACKNOWLEDGED or len(kinds) not in (1, count):
+        if (
+            not 0 < count <= MOST_ACKNOWLEDGED
+            or len(kinds) not in (1, count)
+            or first < max(said, default=-1)
+        ):
             return None
         said |= zip(range(first, last + 1), kinds * count if len(kinds) == 1 else kinds, strict=True)
     return said

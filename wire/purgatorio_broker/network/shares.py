@@ -4,7 +4,7 @@ Each group has one `ShareFetches` for its waiting fetches and acquisition locks.
 partitions that its members have subscribed to, and starts at their first records. A session ends with the connection
 that began the session.
 
-Not implemented: stored state of a coordinator, strict record limits, renewals, topics that a group subscribes to
+Not implemented: stored state of a coordinator, renewals, topics that a group subscribes to
 later, deleted records.
 """
 

@@ -21,6 +21,9 @@ _NAME: Final = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,249}\Z")
 _TOPIC_RESOURCE: Final = 2
 _BROKER_RESOURCE: Final = 4
 _MAX_BROKERS: Final = 8
+_OF_TOPIC: Final = 1
+_DEFAULT: Final = 5
+"""The sources of settings: the topic's own, and the default."""
 _SEGMENT: Final = "segment.bytes"
 MOST_BYTES: Final = "max.message.bytes"
 _MIN_IN_SYNC: Final = "min.insync.replicas"
@@ -130,9 +133,11 @@ def delete_topics(node: Node, request: Request) -> None:
 
 def create_partitions(node: Node, request: Request) -> None:
     """Kafka's CreatePartitions, 0 to 3, with the quota of CreateTopics."""
+    names = [entry.text("name") for entry in request.fields.entries("topics")]
     totals = {entry.text("name"): entry.number("count") for entry in request.fields.entries("topics")}
     room = node.settings.max_partitions - node.cluster.partition_count()
     refused = {name: ErrorCode.policy_violation.value for name, total in totals.items() if total > room}
+    refused |= {name: ErrorCode.invalid_request.value for name in names if names.count(name) > 1}
     throttle_ms = 0
     for name, total in totals.items():
         topic = node.cluster.topic(name)
@@ -151,7 +156,7 @@ def create_partitions(node: Node, request: Request) -> None:
 
     accepted = {name: total for name, total in totals.items() if name not in refused}
     if request.fields.number("validate_only") or not node.leads:
-        answer(dict.fromkeys(accepted, Error.NONE))
+        answer({name: node.topics.may_grow(name, total) for name, total in accepted.items()})
     else:
         node.grow(request.fields.ms("timeout"), accepted, answer)
 
@@ -248,18 +253,21 @@ def describe_configs(node: Node, request: Request) -> None:
         code = ErrorCode.none if topic is not None else ErrorCode.unknown_topic_or_partition
         configs: dict[str, str] = {}
         if kind == _BROKER_RESOURCE:
-            own = name in ("", str(node.settings.node_id))
-            code = ErrorCode.none if own else ErrorCode.invalid_request
-            configs = {key: str(value) for key, value in of_broker.items()} if own else {}
+            ours = name in ("", str(node.settings.node_id))
+            code = ErrorCode.none if ours else ErrorCode.invalid_request
+            configs = {key: str(value) for key, value in of_broker.items()} if ours else {}
         if topic is not None:
-            configs = dict(topic.configs) | {_MIN_IN_SYNC: str(topic.min_in_sync)}
+            configs = {_MIN_IN_SYNC: str(topic.min_in_sync)} | dict(topic.configs)
+        own, keys = dict(topic.configs) if topic is not None else {}, entry.texts("configuration_keys")
         results.append(
             {
                 "error_code": code.value,
                 "resource_type": kind,
                 "resource_name": name,
                 "configs": [
-                    {"name": key, "value": value, "config_source": 1} for key, value in configs.items()
+                    {"name": key, "value": value, "config_source": _OF_TOPIC if key in own else _DEFAULT}
+                    for key, value in configs.items()
+                    if not keys or key in keys
                 ],
             }
         )

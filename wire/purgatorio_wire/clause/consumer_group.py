@@ -1,4 +1,4 @@
-"""The clauses G11, G14, G15: groups to which the broker assigns the partitions. These are the consumer groups of
+"""The clauses G11, G13, G14, G15: groups to which the broker assigns the partitions. These are the consumer groups of
 KIP-848 and the share groups (KIP-932).
 
 A member sends its epoch in each heartbeat. The member owns the partitions of its last assignment. It also owns the
@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
+from purgatorio_wire.clause.group_description import DEAD, DELETE, EMPTY, NON_EMPTY, STABLE, SUBSCRIBED
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Timed
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named, timed
 from purgatorio_wire.history.history import (
+    DELETE_OFFSETS,
     END_OF_TIME,
     EXCUSED,
     LOADING,
@@ -37,6 +39,8 @@ from purgatorio_wire.trace.record import Body
 BEAT: Final = "consumer_group_heartbeat"
 SHARE_BEAT: Final = "share_group_heartbeat"
 COMMIT, LOOK = "offset_commit", "offset_fetch"
+DESCRIBES: Final = {BEAT: "consumer_group_describe", SHARE_BEAT: "share_group_describe"}
+"""The requests that describe groups, by the heartbeats of their members."""
 TOPICS: Final = ("create_topics", "create_partitions", "delete_topics")
 OR_MORE: Final = "(-more)?"
 """The end of the scene's regular expression, after the name of a topic."""
@@ -81,8 +85,11 @@ def subscription(body: Body, topics: Topics) -> tuple[str, ...]:
 
 def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     found: dict[str, list[Exchange]] = defaultdict(list)
-    for one in scene.of(BEAT, SHARE_BEAT, COMMIT, LOOK):
-        for name in {text(body, "group_id") for body, _ in asked_and_told(one)}:
+    for one in scene.of(BEAT, SHARE_BEAT, COMMIT, LOOK, DELETE_OFFSETS, DELETE, *DESCRIBES.values()):
+        for name in {text(body, "group_id") for body, _ in asked_and_told(one)} | {
+            *texts(one.body, "group_ids"),
+            *texts(one.body, "groups_names"),
+        }:
             found[name].append(one)
     for name, first in found.items():
         begins = first[0].api in (BEAT, SHARE_BEAT) and integer(first[0].body, "member_epoch") == JOINS
@@ -161,6 +168,12 @@ class _Group:
                 yield from self._told(one)
             elif one.api == COMMIT:
                 yield from self._committed(one)
+            elif one.api == DELETE_OFFSETS:
+                yield from self._offsets_deleted(one)
+            elif one.api in DESCRIBES.values():
+                yield from self._described(one)
+            elif one.api == DELETE:
+                yield from self._deleted(one)
             elif one.api in TOPICS:
                 if any(one.answer_t in x.changed_t for x in self._named()):
                     yield from self._changes(one)
@@ -208,12 +221,8 @@ class _Group:
             )
             yield broken("G15", "removed-too-early", one, f"no error: {why}", named(error))
         else:
-            yield kept(
-                "G15",
-                "repeated-heartbeat"
-                if member is not None and 0 < epoch < member.epoch
-                else "removed-too-early",
-            )
+            again = member is not None and 0 < epoch < member.epoch
+            yield kept("G15", "repeated-heartbeat" if again else "removed-too-early")
             yield from self._taken(name, epoch, one)
 
     def _holder(self, name: str, instance: str) -> tuple[str, _Member] | None:
@@ -261,14 +270,56 @@ class _Group:
             known = self.topics.topics
             asked = {(known[x.topic].id, x.number) for x, _ in parts(one.body, OTHERS[0]) if x.topic in known}
             if epoch > member.epoch or not asked & member.held:
-                yield answered_with(
-                    "G15",
-                    "wrong-argument-accepted",
-                    one,
-                    error,
-                    STALE,
-                    f": the epoch of the member is {member.epoch}",
-                )
+                about = f": the epoch of the member is {member.epoch}"
+                yield answered_with("G15", "wrong-argument-accepted", one, error, STALE, about)
+
+    def _offsets_deleted(self, one: Exchange) -> Rows:
+        """G13: no offset of a topic of the subscription is deleted."""
+        if self.members and all(one.ended_t < self._outs(member)[0] for member in self.members.values()):
+            for part, said in parts(one.got, OTHERS[1]):
+                wanted = SUBSCRIBED if any(part.topic in topics for topics in self.subscribed) else 0
+                error = one.error or integer(said, "error_code")
+                yield answered_with("G13", "deleted-while-subscribed", one, error, wanted, f" for {part}")
+
+    def _deleted(self, one: Exchange) -> Rows:
+        """G13: a group with members is not deleted."""
+        said = (x for x in items(one.got, "results") if text(x, "group_id") == self.name)
+        if any(one.ended_t < self._outs(member)[0] for member in self.members.values()):
+            error = integer(next(said, None), "error_code")
+            about = f" for {len(self.members)} members"
+            yield answered_with("G13", "deleted-with-members", one, error, NON_EMPTY, about)
+
+    def _described(self, one: Exchange) -> Rows:
+        """G13: the members, each with the epoch and the partitions of the response to its last heartbeat. The group is
+        stable when all members have their partitions."""
+        said = next((x for x in items(one.got, "groups") if text(x, "group_id") == self.name), {})
+        members, state = self.members, text(said, "group_state")
+        if (error := integer(said, "error_code")) or any(
+            x.away or one.ended_t >= self._outs(x)[0] for x in members.values()
+        ):
+            if members and error == NO_GROUP:
+                yield broken("G13", "other-answer", one, f"{len(members)} members", named(error))
+            return
+        told = {
+            text(x, "member_id"): (integer(x, "member_epoch"), assignment(x) or frozenset())
+            for x in items(said, "members")
+        }
+        settled = self.change is None and all(x.held == x.told for x in members.values())
+        states = (STABLE,) if settled and members else () if members else (EMPTY, DEAD)
+        right = told == {name: (x.epoch, x.told) for name, x in members.items()}
+        right = right and (not states or state in states)
+        seen, allowed = (
+            ", ".join(
+                f"{name} in epoch {epoch} with {len(its)} partitions"
+                for name, (epoch, its) in sorted(x.items())
+            )
+            for x in (told, {name: (x.epoch, x.told) for name, x in members.items()})
+        )
+        allowed, seen = (
+            f"{' or '.join(states)}, with {allowed or 'no member'}",
+            f"{state}, with {seen or 'no member'}",
+        )
+        yield checked("G13", "other-answer", one, right, allowed, seen)
 
     def _looked(self, one: Exchange) -> Rows:
         """G15, for an OffsetFetch that names a member and its epoch. Others may look without."""

@@ -9,13 +9,26 @@ from typing import Final
 
 from purgatorio_wire.history.bound import MS, Bounds
 from purgatorio_wire.history.finding import Row, Rows, broken, checked, kept, named, timed
-from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer
-from purgatorio_wire.history.log import Topics
+from purgatorio_wire.history.history import (
+    BUSY,
+    END_OF_TIME,
+    EXCUSED,
+    LOADING,
+    Exchange,
+    Scene,
+    integer,
+    integers,
+    items,
+    text,
+    texts,
+)
+from purgatorio_wire.history.log import NAMED, Topics, parts
 from purgatorio_wire.history.transaction import (
     CONCURRENT,
     END,
     INIT,
     NOT_THEIRS,
+    TOO_LONG,
     Transaction,
     adds_itself,
     begins,
@@ -28,11 +41,12 @@ from purgatorio_wire.history.transaction import (
 from purgatorio_wire.history.violation_kind import Way
 
 INVALID_STATE, UNKNOWN_ID, ABORTABLE = 48, 49, 120
+ONGOING: Final = "Ongoing"
+NO_SUCH_ID: Final = 105
+"""TRANSACTIONAL_ID_NOT_FOUND."""
 FENCED: Final = frozenset({47, UNKNOWN_ID, 90})
 """The errors for a former producer: its epoch is old, its id is unknown, or it is fenced."""
 NO_SUCH_PART: Final = frozenset({3, 55})
-TOO_LONG: Final = 50
-"""INVALID_TRANSACTION_TIMEOUT: a broker has a bound of its own."""
 ENDS_GAP_NS: Final = 12_000 * MS
 """The lateness of a transaction that never ends. A scene waits for this time."""
 
@@ -45,6 +59,9 @@ def coordinated(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield from _told(one, [x for x in asked if x.t < one.t])
     for each in topics.transactions:
         yield from _ends(bounds, scene, each)
+        for one in scene.of("describe_transactions", "list_transactions", "describe_producers"):
+            if each.made_t <= one.t and one.answer_t is not None and one.answer_t < each.may_end_t:
+                yield from _described(one, each, topics)
 
 
 def _beside(one: Exchange, other: Exchange) -> bool:
@@ -57,7 +74,8 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
     error = error_of(one)
     if error in LOADING or error in EXCUSED:
         return  # a scene repeats the request until a coordinator answers
-    before = [x for x in before if x.api != INIT or error_of(x) not in NOT_THEIRS]  # those change nothing
+    changes_nothing = {*NOT_THEIRS, TOO_LONG}
+    before = [x for x in before if x.api != INIT or error_of(x) not in changes_nothing]
     inits = [x for x in before if x.api == INIT]
     made = [x for x in before if (x.api == INIT or renews(x)) and went_well(x)]
     if one.api == INIT:
@@ -97,6 +115,11 @@ def _begun_t(since: Sequence[Exchange], one: Exchange) -> int:
 def _initialized(one: Exchange, error: int, before: Sequence[Exchange]) -> Rows:
     """R5, for InitProducerId. In Kafka 3.1 to 3.3, a broker may wait for new producer ids from the controller, and time
     out. `before`: the requests that gave the id its producers."""
+    if integer(one.body, "transaction_timeout_ms") <= 0:
+        yield _refused(
+            "R5", "init-refused", one, error, {TOO_LONG}, ": the transaction timeout is not above 0"
+        )
+        return
     if error in (CONCURRENT, TOO_LONG, *BUSY):
         return
     former, by = [producer_of(x.got) for x in before], producer_of(one.body)
@@ -188,6 +211,45 @@ def _ended_again(one: Exchange, error: int, ended: Exchange, since: Sequence[Exc
         yield _refused(
             "R8", "end-after-end", one, error, {INVALID_STATE}, ": the transaction has ended in the other way"
         )
+
+
+def _described(one: Exchange, each: Transaction, topics: Topics) -> Rows:
+    """R6, for the requests of KIP-664, while a transaction is open."""
+    by = each.producer
+    if one.api == "describe_producers":
+        for part, said in parts(one.got, NAMED[one.api][1]):
+            log = topics.logs[part]
+            there = [
+                x.base for x in log.appends if x.within is each and x.ack_t is not None and x.ack_t <= one.t
+            ]
+            if there and not log.deletes_t and not integer(said, "error_code"):
+                begins_at = {
+                    integer(x, "current_txn_start_offset", -1)
+                    for x in items(said, "active_producers") if integer(x, "producer_id") == by.id
+                }  # fmt: skip
+                allowed = f"producer {by.id} with a transaction since offset {min(there)} of {part}"
+                seen = f"start offsets {sorted(begins_at)}"
+                yield checked("R6", "described", one, begins_at == {min(there)}, allowed, seen)
+        return
+    its = (x for x in items(one.got, "transaction_states") if text(x, "transactional_id") == each.name)
+    said = next(its, {})
+    if integer(one.got, "error_code") or integer(said, "error_code") in {*LOADING, *EXCUSED}:
+        return
+    wanted = each.name in texts(one.body, "transactional_ids")
+    if one.api == "list_transactions":
+        states, ids = {*texts(one.body, "state_filters")}, {*integers(one.body, "producer_id_filters")}
+        lately = integer(one.body, "duration_filter", -1) < 0
+        wanted = lately and (not states or ONGOING in states) and (not ids or by.id in ids)
+    elif not wanted:
+        return
+    told = {
+        (text(topic, "topic"), n) for topic in items(said, "topics") for n in integers(topic, "partitions")
+    }
+    own = {(topic, number) for topic, number in told if not topic.startswith("__")}
+    right = text(said, "transaction_state") == ONGOING and integer(said, "producer_id") == by.id
+    right = right and own <= each.parts if wanted else not said
+    allowed = f"{ONGOING}, producer {by.id}, with some of {sorted(each.parts)}" if wanted else "not listed"
+    yield checked("R6", "described", one, right, allowed, f"{said or 'not listed'}")
 
 
 def _refused(

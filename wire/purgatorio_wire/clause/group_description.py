@@ -10,15 +10,29 @@ from typing import Final
 
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept
 from purgatorio_wire.history.group import NO_SUCH_GROUP, Generation, Group
-from purgatorio_wire.history.history import ABOUT_GROUPS, LIST, Exchange, Scene, integer, items, text, texts
+from purgatorio_wire.history.history import (
+    ABOUT_GROUPS,
+    DELETE_OFFSETS,
+    LIST,
+    Exchange,
+    Scene,
+    integer,
+    items,
+    text,
+    texts,
+)
+from purgatorio_wire.history.log import OTHERS, parts
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
-NON_EMPTY: Final = 68
+DELETE: Final = "delete_groups"
+NON_EMPTY, SUBSCRIBED = 68, 86
 UNTOLD: Final = -1
 """The error of a response without an error code."""
 CLASSIC: Final = "classic"
 """The type of a group whose members send JoinGroup."""
+CONSUMER: Final = "consumer"
+"""The protocol type of a group whose members subscribe to topics."""
 DEAD: Final = "Dead"
 PREPARING: Final = "PreparingRebalance"
 COMPLETING: Final = "CompletingRebalance"
@@ -28,18 +42,21 @@ STATES: Final = (PREPARING, COMPLETING, STABLE, EMPTY)
 
 
 def described(group: Group) -> Rows:
-    """The occasions are DescribeGroups, ListGroups and DeleteGroups."""
+    """The occasions are DescribeGroups, ListGroups, DeleteGroups and OffsetDelete."""
     for one in group.heard:
-        if one.api not in ABOUT_GROUPS or one.answer_t is None:
+        if one.api not in (*ABOUT_GROUPS, DELETE_OFFSETS) or one.answer_t is None:
             continue
         state = _state(group, one, one.answer_t)
         if state is None:
             continue
         name, least, most = state
-        said = next(items(one.got, ABOUT_GROUPS[one.api]), {})
+        said = next(items(one.got, ABOUT_GROUPS.get(one.api, "")), {})
         if name == EMPTY and (one.error == NO_SUCH_GROUP or text(said, "group_state") == DEAD):
             continue  # a group without members and offsets may be removed at any time
-        if one.api == "delete_groups":
+        if one.api == DELETE_OFFSETS:
+            yield from _offsets_deleted(group, one)
+            continue
+        if one.api == DELETE:
             cause: Way = "deleted-with-members" if name != EMPTY else "empty-not-deleted"
             wanted = NON_EMPTY if name != EMPTY else 0
             yield answered_with("G13", cause, one, one.error, wanted, f" for {len(least)} members at least")
@@ -60,6 +77,19 @@ def described(group: Group) -> Rows:
             allowed = f"{name}, with {', '.join(sorted(least)) or 'no member'}"
             seen = f"{text(said, 'group_state')}, with {', '.join(sorted(told)) or 'no member'}"
             yield broken("G13", name, one, allowed, seen)
+
+
+def _offsets_deleted(group: Group, one: Exchange) -> Rows:
+    """No offset of a topic to which a member of the current generation subscribes is deleted (KIP-496)."""
+    current = group.current(one)
+    joins = current.members.values() if current is not None and group.staying(current, one.until_t) else ()
+    held = [join.protocols.get(join.protocol, "") for join in joins]
+    if any(text(join.body, "protocol_type") != CONSUMER for join in joins):
+        return
+    for part, said in parts(one.got, OTHERS[1]):
+        subscribed = any(f"{len(part.topic):04x}{part.topic.encode().hex()}" in data for data in held)
+        wanted, error = SUBSCRIBED if subscribed else 0, one.error or integer(said, "error_code")
+        yield answered_with("G13", "deleted-while-subscribed", one, error, wanted, f" for {part}")
 
 
 def coordinators(scene: Scene) -> Rows:

@@ -91,7 +91,7 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     error, about = integer(answer, "error_code"), f" for acks {acks}"
                     cause: Way = "invalid-acks-accepted"
                     yield answered_with("M3", cause, one, error, INVALID_ACKS, about, excused=EXCUSED)
-            elif any(forbids := _forbids(bounds, topic, one, summed(batches, "bytes"))):
+            elif any(forbids := _forbids(bounds, topic, one, batches)):
                 if answer is not None and all(forbids):
                     right, allowed = integer(answer, "error_code"), f"an error: {forbids[0]}"
                     yield checked("M1", "forbidden-accepted", one, right, allowed, "the append is accepted")
@@ -122,9 +122,11 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield from _stopped(bounds, one, part, answer, topics, scene, spans)
 
 
-def _forbids(bounds: Bounds, topic: Topic, one: Exchange, size: int) -> list[str]:
+def _forbids(bounds: Bounds, topic: Topic, one: Exchange, batches: list[Body]) -> list[str]:
     """Why each of the topic's possible settings forbids a batch of records without keys; "" if it does not."""
-    why: list[str] = []
+    why, size = list[str](), summed(batches, "bytes")
+    if len(batches) > 1:
+        return ["a partition takes one batch of a request"]
     for configs in topic.settings(one, bounds.declared.late_topics_ms * MS):
         small = size > limit(configs, "max.message.bytes", size)
         compacts = "compact" in configs.get("cleanup.policy", "").split(",")

@@ -18,6 +18,7 @@ from purgatorio_wire.history.finding import (
     Row,
     Rows,
     after,
+    answered_with,
     broken,
     checked,
     in_time,
@@ -32,6 +33,7 @@ from purgatorio_wire.history.log import Append, Part, Topics
 from purgatorio_wire.history.share import (
     CUT,
     GONE,
+    INVALID,
     LOCK,
     NOT_HELD,
     NOT_THE_NEXT,
@@ -57,6 +59,8 @@ early (S7); before, two members hold the record (S3)."""
 FREED: Final = {"": "S2", RELEASED: "S5", SESSION: "S8", CUT: "S8", LOCK: "S7"}
 """The clause by which a record can be acquired, by the way in which it was freed; "" for one that was never
 delivered."""
+RECORD_LIMIT: Final = 1
+"""The mode of a ShareFetch that acquires at most `max_records` records (KIP-1206)."""
 AT_REST_NS: Final = 100 * MS
 """A record that has been free for this time before max_wait_ms is returned at max_wait_ms."""
 WRITTEN: Final = 5
@@ -156,6 +160,12 @@ class _Judged:
                 yield from self._committed(held)
             yield from self._held(asked, part, mine)
             yield from self._done(asked, part, mine)
+        if integer(one.body, "share_acquire_mode") == RECORD_LIMIT:
+            came = sum(
+                len(held.offsets) for some in group.acquired.values() for held in some if held.by is one
+            )
+            most = integer(one.body, "max_records")
+            yield checked("S3", "too-many", one, came <= most, f"at most {most} records", f"{came} records")
 
     def _committed(self, held: Acquired) -> Rows:
         """S1, in a group with read_committed: no record of an open or aborted transaction was there."""
@@ -407,6 +417,12 @@ class _Judged:
     def said(self, said: Said) -> Rows:
         group, one = self.group, said.by.one
         if said.by.wanted != 0 or said.error is None or said.by.error or one.throttled_ms:
+            return
+        if not said.in_order:
+            about = ": the batches of offsets are not in order"
+            yield answered_with(
+                "S6", "acknowledgement-accepted", one, said.error, INVALID, about, REFUSED - {INVALID}
+            )
             return
         if said.error in REFUSED:
             yield undecided(

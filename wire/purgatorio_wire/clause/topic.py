@@ -55,10 +55,13 @@ from purgatorio_wire.history.stopped_replica import continued_t, stopped_spans
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
+OF_TOPIC: Final = 2
+"""The resource type of a topic, for its settings."""
+SET, DELETE, APPEND, SUBTRACT = range(4)
 OUT_OF_RANGE, UNKNOWN, NO_LEADER, TIMED_OUT, EXISTS, NOT_NEEDED, UNKNOWN_EPOCH = 1, 3, 5, 7, 36, 84, 75
 NOT_PREFERRED: Final = 80
 """PREFERRED_LEADER_NOT_AVAILABLE."""
-INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION = 17, 37, 38
+INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION, INVALID_REQUEST = 17, 37, 38, 42
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 REFUSED: Final = frozenset({37, 38, 39, 40, 44})
 """Errors of CreateTopics: invalid number of partitions or replicas, invalid placement, invalid settings; a policy."""
@@ -80,8 +83,10 @@ _WAITS_FOR_NOBODY: Final = {
 """Requests that one broker handles alone, for topics with one replica, and their clauses."""
 LEAST_TIME_OUT_MS: Final = 2000
 """A shorter timeout_ms may pass before a busy broker handles the request."""
-LIMIT, OF_THE_TOPIC = "max.message.bytes", 1
-"""A setting, and the source of a setting that was set for the topic itself."""
+OF_THE_TOPIC: Final = 1
+"""The source of a setting that was set for the topic itself."""
+NO_VALUE: Final = "purgatorio"
+"""A value that no setting of a topic may have."""
 AT_ONCE_MOST: Final = 20
 """If more topics are created within `late_topics_ms`, each of the others may take `EACH_TOPIC_MS` of a cold broker."""
 EACH_TOPIC_MS: Final = 250
@@ -128,19 +133,32 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """A1 and A2. The broker may create or delete a topic some time after the response, so metadata is checked over
     time."""
     for one in scene.of("create_topics"):
-        wrong = {text(asked, "name"): _wrong(asked) for asked in items(one.body, "topics")}
+        names = [text(asked, "name") for asked in items(one.body, "topics")]
+        wrong = {
+            name: INVALID_REQUEST if names.count(name) > 1 else _wrong(asked)
+            for name, asked in zip(names, items(one.body, "topics"), strict=True)
+        }
         for made in items(one.got, "topics"):
             topic, error = topics.topics.get(text(made, "name")), integer(made, "error_code")
             if wanted := wrong.get(text(made, "name")):
                 yield answered_with("A1", "wrong-argument-accepted", one, error, wanted)
+                if wanted == INVALID_REQUEST:
+                    yield from _not_made(scene, one, text(made, "name"), "wrong-argument-accepted")
             elif one.body.get("validate_only") and topic is None:
-                yield from _only_validated(scene, one, text(made, "name"))
+                yield from _not_made(scene, one, text(made, "name"), "created-by-validation")
             elif topic is not None:
                 count = integer(made, "num_partitions", -1)  # old versions, and ACLs, hide it
                 if topic.partitions and topic.delete_t is None and count > 0 and not error:
                     right, allowed = count == topic.partitions, f"{topic.partitions} partitions"
                     yield checked("A1", "other-partitions", one, right, allowed, f"{count} partitions")
                 yield from _second(one, topic, error)
+    known = {topic.id for topic in topics.topics.values()}
+    for one in scene.of("delete_topics") if scene.name else ():
+        strange = {text(asked, "topic_id") for asked in items(one.body, "topics")} - known - {""}
+        for said in items(one.got, "responses"):
+            if text(said, "topic_id") in strange:
+                error, about = integer(said, "error_code"), ": no topic has this id"
+                yield answered_with("A2", "deleted-id-served", one, error, UNKNOWN_TOPIC_ID, about)
     on_request = [one for one in scene.of("metadata") if one.body.get("allow_auto_topic_creation")]
     for name in sorted({text(asked, "name") for one in on_request for asked in items(one.body, "topics")}):
         yield from _made_on_request(bounds, scene, name, on_request)
@@ -169,23 +187,63 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 )  # fmt: skip
 
 
+def settings_changed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """A1: IncrementalAlterConfigs changes the settings of each topic that exists, unless one of its values is
+    invalid."""
+    for one in scene.of("incremental_alter_configs"):
+        told = {part.topic: integer(said, "error_code") for part, said in parts(one.got, NAMED[one.api][1])}
+        for asked in items(one.body, "resources"):
+            name, topic = text(asked, "resource_name"), topics.topics.get(text(asked, "resource_name"))
+            if name not in told or integer(asked, "resource_type", OF_TOPIC) != OF_TOPIC:
+                continue
+            changes = [*items(asked, "configs")]
+            if topic is None or any(text(x, "value") == NO_VALUE for x in changes):
+                allowed = (
+                    f"an error: {f'the value {NO_VALUE} is invalid' if topic else 'there is no such topic'}"
+                )
+                seen = f"{named(told[name])} for {name}"
+                yield checked("A1", "wrong-argument-accepted", one, told[name], allowed, seen)
+            elif topic.there_at(one.t) and all(integer(x, "config_operation") <= DELETE for x in changes):
+                yield answered_with("A1", "refused", one, told[name], 0, f" for {name}")
+
+
 def settings_described(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """A1: DescribeConfigs returns the settings that the topic was created with, or that were altered since. A limit
-    of a former topic with the same name is not the topic's own."""
+    """A1: DescribeConfigs returns the settings that the topic was created with, or that were altered since, or those
+    of them that the request names. A setting of a former topic with the same name is not the topic's own."""
+    for known in topics.topics.values():
+        for new, until in zip(known.altered, [*(x.t for x in known.altered[1:]), END_OF_TIME], strict=False):
+            asked = [
+                (one, 0 if new.shown_in(said) else UNKNOWN)
+                for one in scene.of("describe_configs")
+                for said in items(one.got, "results")
+                if text(said, "resource_name") == known.name and new.done_t <= one.t and one.ended_t <= until
+            ]
+            what = "the altered settings"
+            yield from _seen(bounds, "A1", asked, new.done_t, {0}, what, "other-setting")
     for one in scene.of("describe_configs"):
+        wanted = {
+            text(x, "resource_name"): {*texts(x, "configuration_keys")} for x in items(one.body, "resources")
+        }
         for said in items(one.got, "results"):
             topic = topics.topics.get(text(said, "resource_name"))
             if topic is None or topic.delete_t is not None or integer(said, "error_code"):
                 continue
             held = topic.settings(one, bounds.declared.late_topics_ms * MS)
+            told, keys = {text(x, "name") for x in items(said, "configs")}, wanted.get(topic.name)
+            if keys:
+                right = {name for name in keys if all(name in each for each in held)} <= told <= keys
+                allowed, seen = (f"the settings {', '.join(sorted(names))}" for names in (keys, told))
+                yield checked("A1", "other-setting", one, right, allowed, seen)
             for x in items(said, "configs"):
                 name, value = text(x, "name"), text(x, "value")
                 may = {each[name] for each in held if name in each}
+                own = integer(x, "config_source") == OF_THE_TOPIC
                 if may:
                     allowed = f"{name} {' or '.join(sorted(may))}"
-                    yield checked("A1", "other-setting", one, value in may, allowed, f"{name} {value}")
-                elif name == LIMIT:
-                    own, seen = integer(x, "config_source") == OF_THE_TOPIC, f"{name} {value} of the topic"
+                    right = value in may or (not own and any(name not in each for each in held))
+                    yield checked("A1", "other-setting", one, right, allowed, f"{name} {value}")
+                elif name not in topic.named_settings:
+                    seen = f"{name} {value} of the topic"
                     yield checked("A1", "other-setting", one, not own, f"no {name} of the topic itself", seen)
 
 
@@ -232,10 +290,10 @@ def _wrong(asked: Body) -> int:
     return 0 if integer(asked, "replication_factor", -1) else INVALID_REPLICATION
 
 
-def _only_validated(scene: Scene, one: Exchange, name: str) -> Rows:
-    """A1: a CreateTopics with validate_only creates no topic."""
+def _not_made(scene: Scene, one: Exchange, name: str, cause: Way) -> Rows:
+    """A1: a CreateTopics with validate_only, or with a name twice, creates no topic."""
     for asked, said in _told(scene, name, one.ended_t):
-        yield answered_with("A1", "created-by-validation", asked, integer(said, "error_code"), UNKNOWN)
+        yield answered_with("A1", cause, asked, integer(said, "error_code"), UNKNOWN)
 
 
 def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> Iterator[tuple[Exchange, Body]]:
@@ -342,6 +400,7 @@ def _seen(
 def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """A3. The occasions are CreatePartitions requests for a topic of the run, one request after the other."""
     for one in scene.of("create_partitions"):
+        names = [text(asked, "name") for asked in items(one.body, "topics")]
         errors = {text(said, "name"): integer(said, "error_code") for said in items(one.got, "results")}
         for asked in items(one.body, "topics"):
             name, count = text(asked, "name"), integer(asked, "count")
@@ -352,16 +411,11 @@ def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             if had is None or name not in errors or one.answer_t is None or one.throttled_ms:
                 continue
             wanted = 0 if count > had else INVALID_PARTITIONS
-            if errors[name] in BUSY:
-                yield undecided("A3", f"{named(errors[name])}: the controller was not reached in time")
-            elif errors[name] != wanted:
-                allowed = f"{named(wanted)} for {count} partitions, where the topic has {had}"
-                yield broken(
-                    "A3", "partitions-not-added" if wanted else "not-refused-count", one, allowed,
-                    named(errors[name]),
-                )  # fmt: skip
-            elif wanted or one.body.get("validate_only"):
-                yield kept("A3", "partitions-not-added" if wanted else "not-refused-count")
+            wanted = INVALID_REQUEST if names.count(name) > 1 else wanted
+            if wanted or errors[name] or one.body.get("validate_only"):
+                cause: Way = "not-refused-count" if wanted else "partitions-not-added"
+                about = f" for {names.count(name)} x {count} partitions, where the topic has {had}"
+                yield answered_with("A3", cause, one, errors[name], wanted, about)
             else:
                 yield from _grown(bounds, scene, name, count, one.answer_t)
 

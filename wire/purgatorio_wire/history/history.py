@@ -36,12 +36,13 @@ OF_2_0: Final[Mapping[str, int]] = {
 COMMITS: Final = ("offset_commit", "txn_offset_commit")
 """The requests that commit offsets: directly, or with a transaction."""
 LIST: Final = "list_groups"
+DELETE_OFFSETS: Final = "offset_delete"
 ABOUT_GROUPS: Final[Mapping[str, str]] = {
     "describe_groups": "groups", "delete_groups": "results", LIST: "groups",
 }  # fmt: skip
 """The requests about groups, with the list of groups in the response."""
 _NAMES_GROUP: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("join_group", "sync_group", "heartbeat", "leave_group", *COMMITS), "group_id"),
+    **dict.fromkeys(("join_group", "sync_group", "heartbeat", "leave_group", *COMMITS, DELETE_OFFSETS), "group_id"),
     "describe_groups": "groups", "delete_groups": "groups_names", LIST: "",
 }  # fmt: skip
 """The requests to a group, with the field that names the group."""

@@ -235,6 +235,23 @@ class CommittedLog(Log):
 
 
 @dataclass(slots=True)
+class Change:
+    """An IncrementalAlterConfigs without an error for a topic: the times of request and response. `shown_t`: the time
+    of the first response to DescribeConfigs that shows it."""
+
+    t: int
+    done_t: int
+    changes: list[Body]
+    shown_t: int = END_OF_TIME
+
+    def shown_in(self, said: Body) -> bool:
+        """Whether a response to DescribeConfigs has all values that it sets."""
+        told = {text(x, "name"): text(x, "value") for x in items(said, "configs")}
+        sets = (x for x in self.changes if not integer(x, "config_operation"))
+        return all(told.get(text(x, "name")) == text(x, "value") for x in sets)
+
+
+@dataclass(slots=True)
 class Topic:
     """The requests about a topic. Times are those of requests and of their successful responses."""
 
@@ -250,8 +267,7 @@ class Topic:
     """The settings of its creation."""
     defaults: dict[str, str] = field(default_factory=dict)
     """The defaults of its settings, by DescribeConfigs."""
-    altered: list[tuple[int, int, list[Body]]] = field(default_factory=list)
-    """For each IncrementalAlterConfigs without an error: the times of request and response, and the changes."""
+    altered: list[Change] = field(default_factory=list)
     partitions: int = 0
     """The number of partitions at its creation. 0 if the broker chose it."""
     id: str = ""
@@ -260,12 +276,13 @@ class Topic:
     """For each CreatePartitions without an error: the time of the request, of the response, and the new number."""
 
     def settings(self, one: Exchange, late_ns: int) -> list[dict[str, str]]:
-        """The settings that may be in effect when the broker handles this request."""
+        """The settings that may be in effect when the broker handles this request. `late_ns`: the time for which a
+        broker may work with the former settings after it has shown the new ones."""
         found = [self.configs]
-        for t, done_t, new in self.altered:
-            if t <= one.until_t:
-                after = [self._after(held, new) for held in found]
-                found = after if done_t + late_ns <= one.t else found + after
+        for new in self.altered:
+            if new.t <= one.until_t:
+                after = [self._after(held, new.changes) for held in found]
+                found = after if new.shown_t + late_ns <= one.t else found + after
         return found
 
     def _after(self, held: dict[str, str], changes: list[Body]) -> dict[str, str]:
@@ -284,6 +301,11 @@ class Topic:
                 case 3, str():  # SUBTRACT
                     after[name] = ",".join(x for x in had.split(",") if x not in value.split(","))
         return {name: value for name, value in after.items() if value is not None}
+
+    @property
+    def named_settings(self) -> set[str]:
+        """The settings of its creation and of its changes."""
+        return {*self.configs} | {text(x, "name") for new in self.altered for x in new.changes}
 
     @property
     def changed_t(self) -> set[int | None]:
@@ -393,16 +415,18 @@ class Topics:
                 topic.grown.append((one.t, one.answer_t, integer(asked, "count")))
 
     def _alter(self, one: Exchange) -> None:
-        for asked, said in zip(items(one.body, "resources"), items(one.got, "responses"), strict=False):
+        done = {} if one.body.get("validate_only") else _errors(one, "responses", "resource_name")
+        for asked in items(one.body, "resources"):
             topic = self.topics.get(text(asked, "resource_name"))
-            if topic is None or one.answer_t is None or one.body.get("validate_only"):
-                continue
-            if not integer(said, "error_code"):
-                topic.altered.append((one.t, one.answer_t, [*items(asked, "configs")]))
+            if topic is not None and one.answer_t is not None and done.get(topic.name) == 0:
+                topic.altered.append(Change(one.t, one.answer_t, [*items(asked, "configs")]))
 
     def _describe(self, one: Exchange) -> None:
         for said in items(one.got, "results"):
             if (topic := self.topics.get(text(said, "resource_name"))) is not None:
+                for new in topic.altered:
+                    if new.done_t <= one.t and new.shown_in(said):
+                        new.shown_t = min(new.shown_t, one.ended_t)
                 topic.defaults |= {
                     text(x, "name"): text(x, "value")
                     for x in items(said, "configs") if integer(x, "config_source") == DEFAULT
@@ -534,6 +558,15 @@ NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     "leave_group": (("members", "member_id", "", ""),) * 2,
     "describe_groups": (("groups", "", "", ""), ("groups", "group_id", "", "")),
     "delete_groups": (("groups_names", "", "", ""), ("results", "group_id", "", "")),
+    **dict.fromkeys(
+        ("consumer_group_describe", "share_group_describe"), (("group_ids", "", "", ""), ("groups", "group_id", "", ""))
+    ),
+    "describe_configs": (("resources", "resource_name", "", ""), ("results", "resource_name", "", "")),
+    "incremental_alter_configs": (("resources", "resource_name", "", ""), ("responses", "resource_name", "", "")),
+    "describe_producers": ((*OTHERS[0][:2], "partition_indexes", ""), OTHERS[1]),
+    "describe_transactions": (
+        ("transactional_ids", "", "", ""), ("transaction_states", "transactional_id", "", ""),
+    ),
     "elect_leaders": (
         ("topic_partitions", "topic", "partitions", ""),
         ("replica_election_results", "topic", "partition_result", "partition_id"),
@@ -619,8 +652,8 @@ def settled_parts(
             yield part, asked, said
 
 
-def _errors(one: Exchange, name: str) -> dict[str, int]:
-    return {text(said, "name"): integer(said, "error_code") for said in items(one.got, name)}
+def _errors(one: Exchange, name: str, named: str = "name") -> dict[str, int]:
+    return {text(said, named): integer(said, "error_code") for said in items(one.got, name)}
 
 
 def _length(body: Body, name: str) -> int:

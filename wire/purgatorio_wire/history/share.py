@@ -20,7 +20,7 @@ from purgatorio_wire.history.history import END_OF_TIME, Exchange, Scene, intege
 from purgatorio_wire.history.log import FORGOTTEN, Append, Part, Topics, parts
 
 FETCH, ACKNOWLEDGE = "share_fetch", "share_acknowledge"
-GONE, NOT_THE_NEXT, NOT_HELD = 122, 123, 121
+GONE, NOT_THE_NEXT, NOT_HELD, INVALID = 122, 123, 121, 42
 OPENS, CLOSES = 0, -1
 _ASKED, _TOLD = ((topics, "topic", "partitions", "partition_index") for topics in ("topics", "responses"))
 RELEASE, RENEW = 2, 4
@@ -77,6 +77,8 @@ class Said:
     types: dict[int, int]
     error: int | None
     """None without a response."""
+    in_order: bool = True
+    """Whether each batch of offsets is behind the batch before it."""
 
 
 @dataclass(slots=True)
@@ -195,6 +197,8 @@ class ShareGroup:
             one = said.by.one
             if said.by.member == member and said.part == held.part and offset in said.types:
                 if said.by.answer_t <= held.by.t or said.by.error in (GONE, NOT_THE_NEXT):
+                    continue
+                if said.error == INVALID:  # without an effect
                     continue
                 sure = said.error == 0 and one.t >= held.answer_t
                 if said.types[offset] == RENEW:  # KIP-1222
@@ -326,12 +330,14 @@ def _said(asked: ShareRequest) -> Iterator[Said]:
     errors = {part: integer(told, name) for part, told in parts(one.got, _TOLD)}
     for part, asks in parts(one.body, _ASKED):
         types: dict[int, int] = {}
+        in_order = True
         for batch in items(asks, "acknowledgement_batches"):
             first, last = integer(batch, "first_offset"), integer(batch, "last_offset")
             kinds = [*integers(batch, "acknowledge_types")]
             if 0 <= first <= last < first + 100_000 and len(kinds) in (1, last - first + 1):
                 each = kinds * (last - first + 1) if len(kinds) == 1 else kinds
+                in_order &= first > max(types, default=-1)
                 types |= dict(zip(range(first, last + 1), each, strict=True))
         if types:
             told = None if one.got is None else integer(one.got, "error_code") or errors.get(part, 0)
-            yield Said(asked, part, types, told)
+            yield Said(asked, part, types, told, in_order)

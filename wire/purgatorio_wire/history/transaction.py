@@ -24,6 +24,8 @@ from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, inte
 from purgatorio_wire.trace.record import Body
 
 CONCURRENT: Final = 51
+TOO_LONG: Final = 50
+"""INVALID_TRANSACTION_TIMEOUT: a broker has a bound of its own."""
 NOT_THEIRS: Final = frozenset({47, 48, 49, 90})
 """The final errors of a coordinator: an old epoch, no open transaction, an unknown id, a fenced producer."""
 INIT, ADD, END = "init_producer_id", "add_partitions_to_txn", "end_txn"
@@ -60,6 +62,8 @@ class Transaction:
     ended_t: int = END_OF_TIME
     commits: bool | None = None
     ending: Exchange | None = None
+    made_t: int = END_OF_TIME
+    """When the response confirmed its begin."""
 
     @property
     def stray(self) -> bool:
@@ -155,7 +159,7 @@ def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:
     timeout_ns = END_OF_TIME
     for one in asked:
         if one.api == INIT:
-            if now is not None:
+            if now is not None and error_of(one) != TOO_LONG:
                 _initialized(now, one)
             if went_well(one):
                 now, timeout_ns = None, max(integer(one.body, "transaction_timeout_ms"), 0) * 1_000_000
@@ -164,7 +168,8 @@ def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:
                 now.ended_t = min(now.ended_t, one.ended_t)
                 now = None
             if now is None:
-                now = Transaction(name, producer_of(one.body), one.t, min(one.t + timeout_ns, END_OF_TIME))
+                times_out_t = min(one.t + timeout_ns, END_OF_TIME)
+                now = Transaction(name, producer_of(one.body), one.t, times_out_t, made_t=one.ended_t)
                 yield now
             now.parts |= {
                 (text(topic, "name"), number)

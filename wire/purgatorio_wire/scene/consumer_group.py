@@ -16,6 +16,7 @@ from typing import Final
 from purgatorio_wire.clause.consumer_group import (
     AWAY,
     BEAT,
+    DESCRIBES,
     NO_ASSIGNOR,
     OFF,
     OFF_TOO,
@@ -25,6 +26,7 @@ from purgatorio_wire.clause.consumer_group import (
     Owned,
     assignment,
 )
+from purgatorio_wire.clause.group_description import DELETE
 from purgatorio_wire.client.connection import Connection, Got
 from purgatorio_wire.history.history import integer
 from purgatorio_wire.scene.asker import codes
@@ -73,12 +75,8 @@ class Consumer:
     """The regular expression of its subscription, in place of names."""
 
     async def beat(
-        self,
-        epoch: int | None = None,
-        owns: Owned | None = None,
-        member: str | None = None,
-        whole: bool = False,
-    ) -> int:
+        self, epoch: int | None = None, owns: Owned | None = None, member: str | None = None, whole: bool = False
+    ) -> int:  # fmt: skip
         """Send a heartbeat, which joins the group if the epoch is 0; returns the error. `epoch`, `owns`, `member`:
         values to send instead of the member's own. `whole`: send all fields, as after a lost response."""
         usual, joins = epoch is None and member is None, epoch is None and self.epoch == 0
@@ -147,13 +145,8 @@ def _named(owns: Owned) -> list[dict[str, object]]:
 
 
 async def consumers(
-    play: Play,
-    count: int,
-    rebalance_ms: int = 30_000,
-    api: str = BEAT,
-    later: int = 0,
-    by_pattern: bool = False,
-) -> list[Consumer]:
+    play: Play, count: int, rebalance_ms: int = 30_000, api: str = BEAT, later: int = 0, by_pattern: bool = False
+) -> list[Consumer]:  # fmt: skip
     """Members of a new group, of which the first has joined. They subscribe to a topic, and to `later` topics that do
     not exist yet. `by_pattern`: they name the topic by a regular expression."""
     play.need(api)
@@ -161,18 +154,10 @@ async def consumers(
     names = tuple(play.unique("t") for _ in range(later))
     made = [
         Consumer(
-            play,
-            await play.open("consumer"),
-            group,
-            topic,
-            own_id(play),
-            rebalance_ms,
-            api=api,
-            later=names,
+            play, await play.open("consumer"), group, topic, own_id(play), rebalance_ms, api=api, later=names,
             pattern=topic + OR_MORE if by_pattern else None,
-        )
-        for _ in range(count)
-    ]
+        ) for _ in range(count)
+    ]  # fmt: skip
     play.broker.made.beating.setdefault((api, group), set()).update(one.id for one in made)
     error = await made[0].beat()
     if error == OFF or (api == SHARE_BEAT and error == OFF_TOO):
@@ -194,21 +179,32 @@ async def settled(members: Sequence[Consumer], above: int = 0, partitions: int =
             break
     for one in members:
         await one.beat()
+    await described(members[0])
     return members[0].epoch
+
+
+async def described(one: Consumer) -> None:
+    """Describe the group of this member, and an unknown group. If the group has members, try to delete it."""
+    api, names = DESCRIBES[one.api], one.play.rng.sample((one.group, f"{one.group}-nobody"), 2)
+    if one.play.offers(api, "G13"):
+        await one.play.ask(one.conn, api, {"group_ids": names, "include_authorized_operations": False})
+    if one.epoch and one.play.offers(DELETE, "G13"):
+        await one.play.ask(one.conn, DELETE, {"groups_names": names})
 
 
 @scene(
     "groups",
     "G14 two-owners, G14 not-assigned-in-time, G14 epoch-goes-back, G14 not-told, G15 wrong-argument-accepted, "
-    "G15 repeated-heartbeat, G15 removed-too-early, G15 unknown-member, "
-    "G11 not-refused, G11 not-fenced, G11 other-assignment",
+    "G15 repeated-heartbeat, G15 removed-too-early, G15 unknown-member, G13 deleted-while-subscribed, "
+    "G13 other-answer, G11 not-refused, G11 not-fenced, G11 other-assignment",
     seconds=110,
 )
 async def reassigned(play: Play) -> None:
     """Members join and leave. A member that must revoke partitions keeps them for a while. Heartbeats and commits name
     wrong epochs and members, and, as if a response was lost, the former epoch, or all fields. A static member leaves
-    for a while, and returns. A client names an assignor that the broker does not have. In the end, the members
-    subscribe to another topic too, the first topic is deleted, and the members lose its partitions."""
+    for a while, and returns. The group is described in between. OffsetDelete names a topic of the subscription, and
+    another topic. A client names an assignor that the broker does not have. In the end, the members subscribe to
+    another topic too, the first topic is deleted, and the members lose its partitions."""
     first, second, third = await consumers(play, 3)
     third.instance = play.unique("i")
     now = await settled([first])
@@ -234,6 +230,8 @@ async def reassigned(play: Play) -> None:
             await one.beat(one.former, one.assigned)
             await one.beat(one.former)
     now = await settled([first, second, third], now)
+    if play.offers("offset_delete", "G13"):
+        await play.delete_offsets(first.conn, first.group, [first.topic, await play.topic()])
     third = await third.came_back()
     await second.leave()
     await second.beat(now)
@@ -252,6 +250,7 @@ async def reassigned(play: Play) -> None:
         await settled([first, second], now, 2)
     for one in (first, second):
         await one.leave()
+    await described(first)
 
 
 @scene(

@@ -72,20 +72,10 @@ class DataAsker(Asker):
     """Requests about topics and their records."""
 
     def fetch(
-        self,
-        conn: Connection,
-        parts: Iterable[tuple[str, int, int]],
-        *,
-        max_wait_ms: int,
-        min_bytes: int = 1,
-        epoch: int = -1,
-        last_epoch: int = -1,
-        room: int = 1 << 20,
-        most: int | None = None,
-        by_id: str | None = None,
-        session: FetchSession | None = None,
-        committed: bool | None = None,
-    ) -> Sent:
+        self, conn: Connection, parts: Iterable[tuple[str, int, int]], *, max_wait_ms: int, min_bytes: int = 1,
+        epoch: int = -1, last_epoch: int = -1, room: int = 1 << 20, most: int | None = None, by_id: str | None = None,
+        session: FetchSession | None = None, committed: bool | None = None,
+    ) -> Sent:  # fmt: skip
         """Sends a Fetch of partitions, each given as topic, number and offset. `last_epoch`: the epoch of the last
         record that the reader has read. `most`: max_bytes. `by_id`: the topic's id, to send instead of its name.
         `committed`: whether the Fetch is read_committed. Without transactions, both isolation levels return the same
@@ -138,12 +128,14 @@ class DataAsker(Asker):
         self, conn: Connection, *parts: str | tuple[str, int], acks: int = 1, size: int = 20, records: int = 1,
         timeout_ms: int = 10_000, corrupt: int | None = None, written: Written = BY_NOBODY,
         transactional_id: str | None = None, packs: bool = False, begins: bool = False, newest_ms: int = 0,
+        twice: str = "",
     ) -> Sent:  # fmt: skip
         """Sends a Produce of `records` records of `size` bytes to each of these partitions (default: partition 0 of a
         topic). The batch for the partition `corrupt` gets a wrong checksum. `written`: the batch is of an idempotent
         producer, and in a transaction if it has a `transactional_id`. `packs`: whether the batch is compressed.
         `begins`: whether the Produce itself adds its partitions to the transaction. `newest_ms`: the timestamp of the
-        first record; each later record is older than the record before."""
+        first record; each later record is older than the record before. `twice`: a topic that gets the batch twice in
+        this request."""
         # The timestamp is now, because retention deletes old records half a minute after the start of a broker.
         attributes = 0 if transactional_id is None else TRANSACTIONAL
         now_ms = newest_ms or int(time.time()) * 1000
@@ -151,7 +143,13 @@ class DataAsker(Asker):
         data = compressed(data) if packs else data
         into = ((one, 0) if isinstance(one, str) else one for one in parts)
         each = (
-            (topic, {"index": number, "records": spoilt(data) if number == corrupt else data})
+            (
+                topic,
+                {
+                    "index": number,
+                    "records": spoilt(data) if number == corrupt else data * (1 + (topic == twice)),
+                },
+            )
             for topic, number in into
         )
         asked = by_topic(each, "name", "partition_data")
@@ -172,13 +170,8 @@ class DataAsker(Asker):
         return self.send(conn, "delete_records", asked)
 
     def list_offsets(
-        self,
-        conn: Connection,
-        parts: Iterable[tuple[str, int, int]],
-        epoch: int = -1,
-        *,
-        committed: bool = False,
-    ) -> Sent:
+        self, conn: Connection, parts: Iterable[tuple[str, int, int]], epoch: int = -1, *, committed: bool = False
+    ) -> Sent:  # fmt: skip
         """Sends ListOffsets for partitions, each given as topic, number and a timestamp (-2: earliest, -1: latest).
         `committed`: whether the request is read_committed."""
         wanted = (
@@ -221,12 +214,8 @@ class DataAsker(Asker):
         return name
 
     async def create(
-        self,
-        *names: str,
-        partitions: int = 1,
-        configs: Mapping[str, str] | None = None,
-        replicas: Sequence[int] = (),
-    ) -> None:
+        self, *names: str, partitions: int = 1, configs: Mapping[str, str] | None = None, replicas: Sequence[int] = ()
+    ) -> None:  # fmt: skip
         """Creates topics. Raises SceneLost if a topic is refused. If CreateTopics is not offered, Metadata creates
         the topics."""
         self.broker.made.topics.update(names)
@@ -313,11 +302,13 @@ class DataAsker(Asker):
         await self.ask(await self.controller(), "create_partitions", asked)
 
     async def delete(self, *names: str, by_id: bool = False) -> None:
-        """Deletes topics. `by_id`: by their ids, if the broker offers this."""
+        """Deletes topics. `by_id`: by their ids, with an unknown id beside them, if the broker offers this."""
         self.need("delete_topics")
         by_id = by_id and {*names} <= {*self.broker.ids}
         newest = self.broker.version("delete_topics", by_id=True) if by_id else None
-        topics = [{"name": None, "topic_id": self.broker.ids[name]} for name in names if newest]
+        unknown = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+        ids = (*(self.broker.ids[name] for name in names), unknown) if newest else ()
+        topics = [{"name": None, "topic_id": one} for one in ids]
         asked = {"topic_names": names, "topics": topics, "timeout_ms": 10_000}
         version = newest or self.broker.version("delete_topics") or 0
         await (await self.controller()).send("delete_topics", version, asked)

@@ -426,11 +426,7 @@ async def _never_synced(play: Play, again: bool) -> None:
     rebalance_ms = play.wait_ms(2500)
     before = LONGER if again and takes_other_times(play) else 1
     four = await gang(play, 4, rebalance_ms=before * rebalance_ms, sessions=LONGER)
-    four[
-        0
-    ].rebalance_ms //= (
-        2  # in Kafka, the first member is the leader, and the longest timeout is the group's timeout
-    )
+    four[0].rebalance_ms //= 2  # in Kafka, the first member leads, and the longest timeout is the group's
     await gathered(four)
     if again:
         await synced(four)
@@ -476,18 +472,21 @@ async def left_waiting(play: Play) -> None:
     await play.ask_offsets(pair[1].conn, group, topics or None)
 
 
-@scene("groups", "G12 committed, G12 lost-by-a-deletion")
+@scene("groups", "G12 committed, G12 lost-by-a-deletion, G13 deleted-while-subscribed")
 async def forgotten_offsets(play: Play) -> None:
-    """A group commits an offset, and, after OffsetDelete, the same offset with other metadata. One of its topics is
-    deleted, and its offset with it; the offset of another topic stays. Then a topic of the deleted name is created. In
-    the end, the group is deleted, and a new group of the same name commits other offsets."""
+    """A member subscribes to one of two topics. OffsetDelete deletes only the offset of the other topic, until the
+    member leaves. A group without members commits an offset, and, after OffsetDelete, the same offset with other
+    metadata. One of its topics is deleted, and its offset with it; the offset of another topic stays. Then a topic of
+    the deleted name is created. In the end, the group is deleted, and a new group of the same name commits other
+    offsets."""
     play.need("offset_commit", "offset_fetch", "create_topics", "delete_topics")
     group, conn = await play.group(), await play.open("committer")
     topics = [await play.topic(), await play.topic()]
+    if play.offers("offset_delete", "G13"):
+        await _subscribed(play, topics)
     for again in (False, True):
         if again and play.offers("offset_delete"):
-            gone = {"name": topics[1], "partitions": [{"partition_index": 0}]}
-            await play.ask(conn, "offset_delete", {"group_id": group, "topics": [gone]})
+            await play.delete_offsets(conn, group, topics[1:])
             await play.ask_offsets(conn, group, topics)
         await play.commit(conn, group, "", -1, topics, at=1000)
         for asked in (topics, None):
@@ -506,6 +505,18 @@ async def forgotten_offsets(play: Play) -> None:
         await play.commit(conn, group, "", -1, topics[:1])
         await play.ask_offsets(conn, group, None)
         await play.ask_offsets(conn, group, topics)
+
+
+async def _subscribed(play: Play, topics: Sequence[str]) -> None:
+    (one,) = await gang(play, 1)
+    one.topics = topics[:1]
+    await stable([one])
+    await one.commit(*topics)
+    for leaves in (True, False):
+        await play.delete_offsets(one.conn, one.group, topics)
+        await play.ask_offsets(one.conn, one.group, topics)
+        if leaves:
+            await one.leave()
 
 
 @scene("groups", "G10, G5, X1")
@@ -641,15 +652,7 @@ async def session(play: Play) -> None:
     One member sends only heartbeats of another generation, which are refused. Each of these members is removed after
     its session timeout. A member with heartbeats stays. A member that was alone is removed too, and the next member
     finds an empty group."""
-    kinds = [
-        _Silent.JOIN,
-        _Silent.JOIN,
-        _Silent.JOIN,
-        _Silent.SYNC,
-        _Silent.HEARTBEAT,
-        _Silent.LATE_SYNC,
-        _Silent.REFUSED,
-    ]
+    kinds = [*[_Silent.JOIN] * 3, _Silent.SYNC, _Silent.HEARTBEAT, _Silent.LATE_SYNC, _Silent.REFUSED]
     kinds += [_Silent.SHORTER] * takes_other_times(play)
     await asyncio.gather(_silent_alone(play), _silent_alone(play), *(_silent(play, since) for since in kinds))
 

@@ -51,6 +51,8 @@ class Member:
     """The member id and generation with which the member left."""
     says: str = ""
     """Data of its own in its subscription, the same in each JoinGroup."""
+    topics: Sequence[str] = ()
+    """The topics to which it subscribes."""
     own: str = ""
     """A protocol that no other client supports."""
     kind: str = CONSUMER
@@ -88,6 +90,7 @@ class Member:
         return self.play.join(
             self.conn, self.group, self.id, session_ms=self.session_ms, rebalance_ms=self.rebalance_ms,
             instance=self.instance, protocols=(self.own, *self.common), says=self.says, kind=self.kind,
+            topics=self.topics,
         )  # fmt: skip
 
     def took(self, body: Mapping[str, object] | None) -> bool:
@@ -173,6 +176,14 @@ async def statics(
     ]
 
 
+async def came_back(one: Member) -> Member:
+    """A static member that returns on another connection, as a restarted client."""
+    conn = await one.play.open("back")
+    back = Member(one.play, conn, one.group, one.rebalance_ms, one.session_ms, instance=one.instance)
+    back.says = one.says
+    return back
+
+
 def led(joined: Sequence[Member]) -> list[Member]:
     return sorted(joined, key=lambda one: not one.leads)
 
@@ -185,9 +196,8 @@ async def gathered(joined: Sequence[Member]) -> None:
         nonlocal missing
         await one.join()
         missing -= 1
-        await one.play.pause(
-            BEAT_MS
-        )  # a member that is answered together with the others sends no further JoinGroup
+        # A member that is answered together with the others sends no further JoinGroup.
+        await one.play.pause(BEAT_MS)
         while missing:
             if await one.beat() == REBALANCING:
                 await one.join()

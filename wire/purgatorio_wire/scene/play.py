@@ -65,52 +65,31 @@ class Play(DataAsker):
         return codes(found), self.broker.node not in (None, integer(found, "node_id"))
 
     def join(
-        self,
-        conn: Connection,
-        group: str,
-        member: str,
-        *,
-        session_ms: int | None = None,
-        rebalance_ms: int = 3000,
-        instance: str | None = None,
-        protocols: Sequence[str] = (PROTOCOL,),
-        says: str = "",
-        kind: str = CONSUMER,
-    ) -> Sent:
-        """Sends JoinGroup in the classic protocol. `says`: for each protocol, the part of the subscription that only
-        this member has."""
+        self, conn: Connection, group: str, member: str, *, session_ms: int | None = None, rebalance_ms: int = 3000,
+        instance: str | None = None, protocols: Sequence[str] = (PROTOCOL,), says: str = "", kind: str = CONSUMER,
+        topics: Sequence[str] = (),
+    ) -> Sent:  # fmt: skip
+        """Sends JoinGroup in the classic protocol, with a subscription to these topics. `says`: for each protocol, the
+        part of the subscription that only this member has."""
         values = {
             "group_id": group, "session_timeout_ms": self.session_ms if session_ms is None else session_ms,
             "rebalance_timeout_ms": rebalance_ms, "member_id": member, "group_instance_id": instance,
             "protocol_type": kind,
-            "protocols": [{"name": name, "metadata": _consumer_data(f"{says} {name}")} for name in protocols],
+            "protocols": [{"name": name, "metadata": _consumer_data(f"{says} {name}", topics)} for name in protocols],
         }  # fmt: skip
         return self.send(conn, "join_group", values)
 
     def sync(
-        self,
-        conn: Connection,
-        group: str,
-        member: str,
-        generation: int,
-        shares: Mapping[str, str] | None = None,
-        instance: str | None = None,
-        protocol: str = PROTOCOL,
-        kind: str = CONSUMER,
-    ) -> Sent:
+        self, conn: Connection, group: str, member: str, generation: int, shares: Mapping[str, str] | None = None,
+        instance: str | None = None, protocol: str = PROTOCOL, kind: str = CONSUMER,
+    ) -> Sent:  # fmt: skip
         """Sends SyncGroup. The leader's request has the `shares`: a different text for each member."""
+        given = (shares or {}).items()
         values = {
-            "group_id": group,
-            "generation_id": generation,
-            "member_id": member,
-            "group_instance_id": instance,
-            "protocol_type": kind,
-            "protocol_name": protocol,
-            "assignments": [
-                {"member_id": name, "assignment": _consumer_data(share)}
-                for name, share in (shares or {}).items()
-            ],
-        }
+            "group_id": group, "generation_id": generation, "member_id": member, "group_instance_id": instance,
+            "protocol_type": kind, "protocol_name": protocol,
+            "assignments": [{"member_id": name, "assignment": _consumer_data(share)} for name, share in given],
+        }  # fmt: skip
         return self.send(conn, "sync_group", values)
 
     def heartbeat(
@@ -167,13 +146,20 @@ class Play(DataAsker):
         told = [one for one in items(got.body, "groups") if text(one, "group_id") == group]
         return [*parts(told[0] if told else got.body, OTHERS[1])]
 
+    async def delete_offsets(self, conn: Connection, group: str, topics: Iterable[str]) -> None:
+        """Deletes the committed offsets of partition 0 of these topics."""
+        gone = [{"name": topic, "partitions": [{"partition_index": 0}]} for topic in topics]
+        await self.ask(conn, "offset_delete", {"group_id": group, "topics": gone})
+
     def leave(self, conn: Connection, group: str, *members: str) -> Sent:
         """Sends LeaveGroup for these members, or for the first one if the version allows only one."""
         named: list[Mapping[str, object]] = [{"member_id": member} for member in members]
         return self.send(conn, "leave_group", {"group_id": group, **named[0], "members": named})
 
 
-def _consumer_data(own: str) -> str:
-    """The subscription or assignment of a consumer: version 0, no topics or partitions, and this user data."""
+def _consumer_data(own: str, topics: Sequence[str] = ()) -> str:
+    """The subscription or assignment of a consumer: version 0, these topics (an assignment has none), and this user
+    data."""
+    names = b"".join(struct.pack(">h", len(one)) + one.encode() for one in topics)
     data = own.encode()
-    return (struct.pack(">hii", 0, 0, len(data)) + data).hex()
+    return (struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", len(data)) + data).hex()

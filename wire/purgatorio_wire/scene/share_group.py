@@ -25,7 +25,7 @@ from purgatorio_wire.scene.transaction import writer_of
 from purgatorio_wire.trace.record import Body
 
 APIS: Final = ("share_group_heartbeat", "share_fetch", "share_acknowledge")
-ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
+GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 RENEWS: Final = 2
 """The first version of acknowledgements that renew."""
 SHARES_SECONDS: Final = 30.0
@@ -60,7 +60,7 @@ Range = tuple[int, int]
 """First and last offset."""
 Said = Mapping[int, Sequence[tuple[int, int, int | Sequence[int]]]]
 """Acknowledgements by partition: first and last offset, and the type of all records, or of each record."""
-MIXED: Final = (ACCEPT, RELEASE, ACCEPT, REJECT, RELEASE)
+MIXED: Final = (ACCEPT, RELEASE, GAP, REJECT, RELEASE)
 """Of a batch."""
 
 
@@ -91,12 +91,17 @@ class Sharer:
         }  # fmt: skip
         return self.play.send(conn, "share_group_heartbeat", values)
 
-    def fetch(self, wait_ms: int, said: Said | None = None, *, epoch: int | None = None) -> Sent:
+    def fetch(
+        self, wait_ms: int, said: Said | None = None, *, epoch: int | None = None, forgets: int | None = None,
+        most: int | None = None,
+    ) -> Sent:  # fmt: skip
         """Send a ShareFetch, perhaps with acknowledgements. The first one opens the session. `epoch`: an epoch other
-        than the next."""
+        than the next. `forgets`: a partition to take out of the session. `most`: the limit of records."""
+        gone = [{"topic_id": self.play.broker.ids[self.topic], "partitions": [forgets]}]
         values = {
             **self._named(said or {}, epoch, whole=epoch is None and self.next == 0),
-            "max_wait_ms": wait_ms, "min_bytes": 1, "max_bytes": 1 << 20, "max_records": 500, "batch_size": 500,
+            "max_wait_ms": wait_ms, "min_bytes": 1, "max_bytes": 1 << 20, "max_records": most or 500, "batch_size": 500,
+            "share_acquire_mode": int(most is not None), "forgotten_topics_data": [] if forgets is None else gone,
         }  # fmt: skip
         return self.play.send(self.conn, "share_fetch", values)
 
@@ -368,13 +373,15 @@ async def share_woken(play: Play) -> None:
 async def share_acknowledge(play: Play) -> None:
     """A member releases a batch in parts, by ShareAcknowledge and with ShareFetch, while another member waits. Accepted
     and rejected records are not delivered again. A member cannot acknowledge records that another member has acquired,
-    or that it has released, also with a ShareFetch that returns a new record. One record is released after each
+    or that it has released, also with a ShareFetch that returns a new record. Acknowledgements that are not in order
+    are refused as a whole. A ShareFetch with a limit gets a part of a batch. One record is released after each
     delivery, until the delivery count limit."""
     first, second = await sharers(play, 2)
     wait = play.wait_ms(WAIT_MS)
     for alone in (True, False):
         base, last = await _acquired(play, first, BATCH)
         must(last - base + 1 == BATCH, "a batch was delivered in parts")
+        await play.ask_all(first.acknowledge({0: [(base + 3, last, ACCEPT), (base, base + 1, ACCEPT)]}))
         for released in ((base + 1, base + 2), (base + 4, base + 4)):
             sent = second.fetch(play.wait_ms(IDLE_MS))
             await play.pause(BEFORE_MS)
@@ -413,6 +420,10 @@ async def share_acknowledge(play: Play) -> None:
         for one in (second, first):
             await one.accept()
         await first.take(0)
+    await _append(play, first, BATCH)
+    for limit in (2, 1, BATCH):
+        first.took(await first.fetch(wait, most=limit))
+        await first.accept()
     most = play.broker.declared.deliveries_most or 0
     await _append(play, first)
     for _ in range(most + 1 if most <= MOST_DELIVERIES else 0):
@@ -466,12 +477,13 @@ async def share_wandering(play: Play) -> None:
 @scene(
     "shares",
     "S8 not-delivered, S9 unknown-session, S9 wrong-session-epoch, S9 refused, S9 refused-late, S6 refused, "
-    "S4 delivered-again",
+    "S4 delivered-again, S1 early",
     seconds=90,
 )
 async def share_sessions(play: Play) -> None:
     """A share session ends with the acknowledgement of a record, or its connection closes, while another member waits
-    for its records. Requests with a wrong session epoch are refused."""
+    for its records. Requests with a wrong session epoch are refused. A partition is taken out of a session, while there
+    is a record in it, and added again."""
     first, second = await sharers(play, 2, partitions=2)
     wait = play.wait_ms(WAIT_MS)
     for cut, number in ((False, 0), (True, 1), (False, 1), (True, 0)):
@@ -496,6 +508,13 @@ async def share_sessions(play: Play) -> None:
         await play.ask_all(first.acknowledge({}, epoch=due + 3))
         await play.ask_all(first.acknowledge({}, epoch=0))
         await first.take(0)
+    await play.ask_all(first.fetch(0, forgets=1))
+    await _append(play, first, number=1)
+    await first.take(play.wait_ms(IDLE_MS))
+    await _acquired(play, first)
+    await first.accept()
+    first.took(await first.fetch(wait, {1: ()}))
+    await first.accept()
 
 
 @scene("shares", "S7 not-woken", seconds=120)

@@ -12,6 +12,7 @@ from purgatorio_wire.scene.member import (
     REBALANCE_MS,
     Member,
     answered,
+    came_back,
     gathered,
     is_told,
     led,
@@ -48,7 +49,7 @@ async def static_members(play: Play) -> None:
         await play.pause(300)
         await _leave_by_name(others[1], "", others[1].instance)
         await answered(others[2:], [sent])
-        back = await _come_back(others[0])
+        back = await came_back(others[0])
         sent = back.ask_join()
         await play.pause(300)
         await answered([back, others[2]], [sent, others[2].ask_join()])
@@ -84,13 +85,13 @@ async def _static_silent(play: Play, former_sessions: int) -> None:
     pair = await statics(play, 2, rebalance_ms, former_sessions * play.session_ms)
     await stable(pair)
     stays, former = led(pair)
-    back = await _come_back(former)
+    back = await came_back(former)
     back.session_ms = play.session_ms
     await back.join()
     if former_sessions > 1:
         await back.beat()
     if await is_told(stays, back):
-        later = await _come_back(back)
+        later = await came_back(back)
         await without((), (later, stays))
         await back.beat()
         await synced((later, stays))
@@ -102,7 +103,7 @@ async def static_protocols(play: Play) -> None:
     pair = await statics(play, session_ms=LONGER * play.session_ms)
     await stable(pair)
     leader, follower = led(pair)
-    back = await _come_back(follower)
+    back = await came_back(follower)
     back.common = tuple(name for name in back.common if name != leader.protocol)
     sent = back.ask_join()
     if await is_told(leader):
@@ -136,7 +137,7 @@ async def _static_rejoins(play: Play) -> None:
     await asyncio.gather(leader.beat(), follower.beat())
     sent = leader.ask_join()
     if await is_told(follower):
-        back = await _come_back(follower)
+        back = await came_back(follower)
         joined = [leader, back]
         await answered(joined, [sent, back.ask_join()])
         await synced(joined)
@@ -152,7 +153,7 @@ async def _static_waits(play: Play) -> None:
     follower.says += "+"
     waits = follower.ask_join()
     must(await is_told(leader), NOT_TOLD)
-    back = await _come_back(follower)
+    back = await came_back(follower)
     sent = back.ask_join()
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
     asks = [leader.ask_join()]
@@ -160,7 +161,7 @@ async def _static_waits(play: Play) -> None:
     leader, follower = led((back, leader))
     waits = follower.sync()
     await play.pause(100)
-    back = await _come_back(follower)
+    back = await came_back(follower)
     sent = back.ask_join()
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
     if await is_told(leader):
@@ -182,16 +183,3 @@ async def _leave_by_name(asker: Member, member: str, instance: str | None) -> No
     """A LeaveGroup names a static member by its instance id."""
     named = [{"member_id": member, "group_instance_id": instance}]
     await asker.play.ask(asker.conn, "leave_group", {"group_id": asker.group, "members": named})
-
-
-async def _come_back(one: Member) -> Member:
-    back = Member(
-        one.play,
-        await one.play.open("back"),
-        one.group,
-        one.rebalance_ms,
-        one.session_ms,
-        instance=one.instance,
-    )
-    back.says = one.says
-    return back

@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from purgatorio_wire.clause.topic import APPEND, DELETE, NO_VALUE, OF_TOPIC, SET, SUBTRACT
 from purgatorio_wire.client.connection import API_KEYS, Connection, NoAnswer, Sent
 from purgatorio_wire.client.message import versions_of
-from purgatorio_wire.history.history import integer, integers, items
+from purgatorio_wire.history.history import integer, integers, items, text
 from purgatorio_wire.history.log import FETCHED, GONE, parts
 from purgatorio_wire.scene.asker import SOFTWARE, codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import SceneLost, SceneSkipped, Second
@@ -41,9 +42,6 @@ ELECTION_MS: Final = 10_000
 ELECTIONS: Final = 20
 MOVED_MS: Final = 30_000
 SMALL_BATCH: Final = 1000
-OF_TOPIC: Final = 2
-"""The resource type of a topic, for its settings."""
-SET, DELETE, APPEND, SUBTRACT = range(4)
 SETTINGS: Final[Sequence[tuple[str, str, Sequence[tuple[int, str | None]]]]] = (
     ("max.message.bytes", f"{SMALL_BATCH}", ((SET, f"{100 * SMALL_BATCH}"), (SET, f"{SMALL_BATCH}"))),
     ("message.timestamp.type", "LogAppendTime", ()),
@@ -51,6 +49,8 @@ SETTINGS: Final[Sequence[tuple[str, str, Sequence[tuple[int, str | None]]]]] = (
     ("cleanup.policy", "", ((APPEND, "compact"), (SUBTRACT, "delete"), (DELETE, None))),
 )
 """Settings of topics: the value at the creation, and the changes."""
+BATCHES_COUNT: Final = 8
+"""The version of Produce from which on a partition with two batches gets an error. (In 1.1, the connection closes.)"""
 UNREAD_SETTING: Final = "min.compaction.lag.ms"
 """A setting without an effect in these scenes, which each change alters too."""
 QUOTA_BYTES: Final = 2000
@@ -180,9 +180,19 @@ async def recreated(play: Play) -> None:
             await settle(append, fetch)
 
 
-async def _describe(play: Play, conn: Connection, topic: str) -> None:
-    of = {"resource_type": OF_TOPIC, "resource_name": topic, "configuration_keys": None}
-    await play.ask(conn, "describe_configs", {"resources": [of]})
+async def _describe(
+    play: Play, conn: Connection, *topics: str, keys: Sequence[str] | None = None
+) -> Body | None:
+    """Describes these settings of topics (None: all)."""
+    of = {"resource_type": OF_TOPIC, "configuration_keys": keys}
+    asked = {"resources": [{**of, "resource_name": one} for one in topics]}
+    return (await play.ask(conn, "describe_configs", asked)).body
+
+
+def _altered(topic: str, *changes: tuple[str, int, str | None]) -> dict[str, object]:
+    """The part of IncrementalAlterConfigs about a topic."""
+    configs = [{"name": name, "config_operation": by, "value": value} for name, by, value in changes]
+    return {"resource_type": OF_TOPIC, "resource_name": topic, "configs": configs}
 
 
 async def _until_gone_by_id(play: Play, name: str) -> None:
@@ -208,52 +218,67 @@ async def _named_by_id(play: Play, *names: str) -> Body | None:
 
 @scene("topics", "A1 wrong-argument-accepted, A1 created-by-validation")
 async def wrong_topics(play: Play) -> None:
-    """CreateTopics with an invalid name, number of partitions, or number of replicas; and CreateTopics with
-    validate_only."""
+    """CreateTopics with an invalid name, number of partitions, or number of replicas, and with a name twice; and
+    CreateTopics with validate_only."""
     play.need("create_topics", "metadata")
-    validated, *wrong = (play.unique("t") for _ in range(4))
-    wrong[0] += "/"
+    validated, twice, *wrong = (play.unique("t") for _ in range(5))
+    wrong = [f"{wrong[0]}/", *wrong[1:], twice, twice]
     play.broker.made.topics.update((validated, *wrong))
-    odd: list[dict[str, int]] = [{}, {"num_partitions": 0}, {"replication_factor": 0}]
+    odd: list[dict[str, int]] = [{}, {"num_partitions": 0}, {"replication_factor": 0}, {}, {}]
     made = [{"name": name, **ONE, **more} for name, more in zip(wrong, odd, strict=True)]
     only = {"topics": [{"name": validated, **ONE}], "timeout_ms": 5000, "validate_only": True}
     for asked in ({"topics": made, "timeout_ms": 5000}, only):
         await play.ask(await play.controller(), "create_topics", asked)
     for _ in range(3):
-        await play.metadata(validated)
+        for name in (validated, twice):
+            await play.metadata(name)
         await play.pause(100)
 
 
 @scene("topics", "M1 forbidden-accepted, M1 append-time")
 async def topic_settings(play: Play) -> None:
-    """One topic has a limit for batches: a smaller batch is accepted, a larger one is refused. Then the limit is
-    altered, and altered again. A change with validate_only has no effect. One topic gives records the time of their
-    append. A compacted topic refuses records without keys. One topic has no settings at first. Then a value is appended
-    to the default of a list, the default is subtracted, and the setting is deleted."""
-    alters = play.offers("incremental_alter_configs") and play.offers("describe_configs")
+    """One topic has a limit for batches: a smaller batch is accepted, a larger one is refused. Two batches for one
+    partition are refused, beside a good one of another topic. Then the limit is altered, and altered again. A change
+    with validate_only has no effect. One topic gives records the time of their append. A compacted topic refuses
+    records without keys. One topic has no settings at first. Then a value is appended to the default of a list, the
+    default is subtracted, and the setting is deleted. Each of these requests also names another topic, with an invalid
+    value, and an unknown topic."""
+    beside, describes = await play.topic(), play.offers("describe_configs")
+    alters = play.offers("incremental_alter_configs") and describes
     for setting, value, changes in SETTINGS:
         topic, writer = await play.topic(configs={setting: value} if value else {}), await play.open("writer")
         for size in (20, SMALL_BATCH):
             await play.ask_all(play.produce(writer, topic, acks=-1, size=size))
-        if alters and changes:
-            await _describe(play, writer, topic)
+        if play.offers("produce", least=BATCHES_COUNT):
+            await play.ask_all(play.produce(writer, topic, beside, acks=-1, twice=topic))
+        if describes and changes:
+            await _describe(play, writer, topic, beside, play.unique("unmade"))
+            await _describe(play, writer, beside, topic, keys=(setting, UNREAD_SETTING))
         tried = [(*one, False) for one in changes] + [(*one, True) for one in changes[:1]]
         for how, to, dry in tried if alters else ():
             both = (setting, how, to), (UNREAD_SETTING, SET, f"{play.rng.randrange(1, 1000)}")
-            configs = [{"name": name, "config_operation": by, "value": value} for name, by, value in both]
-            of = {"resource_type": OF_TOPIC, "resource_name": topic, "configs": configs}
-            await play.ask(writer, "incremental_alter_configs", {"resources": [of], "validate_only": dry})
+            wrong = both[1], (setting, SET, NO_VALUE)
+            named = [_altered(topic, *both), _altered(beside, *wrong), _altered(play.unique("unmade"), *both)]
+            asked = {"resources": play.rng.sample(named, 3), "validate_only": dry}
+            got = await play.ask(writer, "incremental_alter_configs", asked)
+            told = {text(x, "resource_name"): codes(x) for x in items(got.body, "responses")}
+            late_ms = 0 if dry or told.get(topic) else play.broker.declared.late_topics_ms * TOPIC_TIMES
+            async for _ in play.tries(100, within_ms=late_ms):
+                body = await _describe(play, writer, topic, beside, keys=(setting, UNREAD_SETTING))
+                shown = [text(x, "value") for one in items(body, "results") for x in items(one, "configs")]
+                if both[1][2] in shown:
+                    break
             await play.pause(play.broker.declared.late_topics_ms)
-            await _describe(play, writer, topic)
+            await _describe(play, writer, topic, beside, keys=(setting, UNREAD_SETTING))
             await play.ask_all(play.produce(writer, topic, acks=-1, size=SMALL_BATCH))
 
 
-@scene("topics", "A3 partitions-not-added, A3 not-in-effect, E1, F3 not-woken, L1")
+@scene("topics", "A3 partitions-not-added, A3 not-refused-count, A3 not-in-effect, E1, F3 not-woken, L1")
 async def partitions(play: Play) -> None:
-    """CreatePartitions with validate_only, with more partitions, with the same number, with fewer (the last two are
-    refused), and with more again. Then elections that are not needed, ListOffsets, and OffsetForLeaderEpoch. The
-    existing partitions keep their records and waiting fetches. An append to a new partition answers the fetch that
-    waits on it. In the last batch, the first record has the largest timestamp."""
+    """CreatePartitions with validate_only, with more partitions, with the same number, with fewer, with a topic twice
+    (the last three are refused), and with more again. Then elections that are not needed, ListOffsets, and
+    OffsetForLeaderEpoch. The existing partitions keep their records and waiting fetches. An append to a new partition
+    answers the fetch that waits on it. In the last batch, the first record has the largest timestamp."""
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
     places = [-1, -2, 0, 1 << 61] if play.offers("list_offsets", "L1") else []
@@ -288,12 +313,13 @@ async def partitions(play: Play) -> None:
     waits = play.fetch(await play.open("waiter"), [(topic, 0, 3)], max_wait_ms=wait)
     node = play.broker.node
     placed = None if node is None else [{"broker_ids": [node]}] * 2
-    for count, assigned, dry in ((3, placed, True), (3, placed, False), (3, None, False), (2, None, False)):
-        grows = [
-            {"name": name, "count": count, "assignments": assigned} for name in (topic, play.unique("unmade"))
-        ]
-        wanted = {"topics": grows[: 1 if count == 3 else 2], "timeout_ms": 5000}
-        await play.ask(controller, "create_partitions", {**wanted, "validate_only": dry})
+    for count, assigned, dry, times in (
+        (3, placed, True, 1), (3, placed, False, 1), (3, None, False, 1), (2, None, False, 1), (5, None, False, 2),
+    ):  # fmt: skip
+        names = play.rng.sample((*[topic] * times, play.unique("unmade")), times + 1)
+        grows = [{"name": name, "count": count, "assignments": assigned} for name in names]
+        wanted = {"topics": grows, "timeout_ms": 5000, "validate_only": dry}
+        await play.ask(controller, "create_partitions", wanted)
         if count == 3 and not dry:
             await play.until_told(topic, 0, partitions=3)
     await play.until_leads(topic, 3)

@@ -29,7 +29,18 @@ from purgatorio_wire.history.transaction import (
 from purgatorio_wire.scene.asker import codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneSkipped, must
 from purgatorio_wire.scene.data_asker import UNMADE, by_topic
-from purgatorio_wire.scene.member import LONGER, NOT_TOLD, answered, is_told, members, stable, synced
+from purgatorio_wire.scene.member import (
+    LONGER,
+    NOT_TOLD,
+    answered,
+    came_back,
+    is_told,
+    knows_static,
+    members,
+    stable,
+    statics,
+    synced,
+)
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import Body, Written
@@ -175,15 +186,17 @@ class Writer:
         await self._until_over(lambda: self.play.ask(self.conn, "add_offsets_to_txn", values), codes)
 
     async def commit_offset(
-        self, group: str, at: int, by: tuple[str, int] = NOBODY, numbers: Sequence[int] = (0,)
-    ) -> int:
+        self, group: str, at: int, by: tuple[str, int] = NOBODY, numbers: Sequence[int] = (0,),
+        instance: str | None = None,
+    ) -> int:  # fmt: skip
         """Commit these offsets in the transaction, as a member of a generation; returns the error of the first
         offset."""
         told = {"committed_offset": at, "committed_metadata": f"note {at}", "committed_leader_epoch": at % 7}
         asked = [{"partition_index": number, **told} for number in numbers]
         values = {
             "transactional_id": self.name, "group_id": group, "producer_id": self.id, "producer_epoch": self.epoch,
-            "member_id": by[0], "generation_id": by[1], "topics": [{"name": self.topic, "partitions": asked}],
+            "member_id": by[0], "generation_id": by[1], "group_instance_id": instance,
+            "topics": [{"name": self.topic, "partitions": asked}],
         }  # fmt: skip
 
         def error_of(body: Body | None) -> int:
@@ -256,13 +269,13 @@ async def warm_up(play: Play) -> None:
 @scene(
     "transactions",
     "R1 early, R1 open-transaction-shown, R2 not-woken, R2 never-ended, R3 not-listed, R3 listed, "
-    "R4 last-stable-offset, R4 listed, L1, R6 end-refused, F3 not-woken",
+    "R4 last-stable-offset, R4 listed, L1, R6 end-refused, R6 described, F3 not-woken",
     seconds=60,
 )
 async def read_committed(play: Play) -> None:
-    """Transactions of one producer, committed or aborted, in one partition or two. A read_committed fetch waits for the
-    end of the transaction, in a session too. A read_uncommitted fetch waits only for the append. Between the append and
-    the end, both request the available records."""
+    """Transactions of one producer, committed or aborted, in one partition or two. Each is described and listed. A
+    read_committed fetch waits for the end of the transaction, in a session too. A read_uncommitted fetch waits only for
+    the append. Between the append and the end, both request the available records."""
     play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
     writer = await writer_of(play, topic)
@@ -287,6 +300,7 @@ async def read_committed(play: Play) -> None:
         await writer.write(*numbers, records=1 + at % 2)
         await settle(open_to)
         await writer.write(numbers[0])
+        await _describe(writer, asker)
         await _ask_all(play, asker, both)
         await play.pause(OPEN_MS)
         await writer.end(commits=commits)
@@ -457,9 +471,10 @@ async def deleted_under(play: Play) -> None:
 )
 async def fenced_producer(play: Play) -> None:
     """A transactional id is initialized again while its transaction is open. The transaction is aborted, which answers
-    waiting fetches. The former producer is refused. The new producer continues, and adds an unknown partition. Then the
-    producer gets a new epoch, and repeats the request, as if the response was lost. It gets another epoch, and repeats
-    the first request, which is refused. In the end, EndTxn is sent without an open transaction."""
+    waiting fetches. The former producer is refused, and so is a negative transaction timeout. The new producer
+    continues, and adds an unknown partition. Then the producer gets a new epoch, and repeats the request, as if the
+    response was lost. It gets another epoch, and repeats the first request, which is refused. In the end, EndTxn is
+    sent without an open transaction."""
     play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
     former = await writer_of(play, topic)
@@ -491,6 +506,7 @@ async def fenced_producer(play: Play) -> None:
         end += 4  # two records and two markers
         former = newer
         await former.begin_again()
+        await replace(former, timeout_ms=-1).ask_id()
         await _ask_all(play, asker, [(topic, 0, end - 4), (topic, 0, end - 2)])
     epoch = former.epoch
     if play.offers("init_producer_id", "R5", least=NAMES_EPOCHS):
@@ -556,11 +572,8 @@ async def transactional_offsets(play: Play) -> None:
     last stays, even if its transaction ends first."""
     _need_offsets(play)
     topic, group, beside = await play.topic(partitions=2), await play.group(), await play.group()
-    writer, other, asker = (
-        await writer_of(play, topic),
-        await writer_of(play, topic),
-        await play.open("asker"),
-    )
+    writer, other = await writer_of(play, topic), await writer_of(play, topic)
+    asker = await play.open("asker")
     for each in (group, beside):  # now there are such groups
         await play.commit(asker, each, "", -1, [topic], numbers=(0, 1))
     rounds = (
@@ -598,11 +611,12 @@ async def transactional_offsets(play: Play) -> None:
         await _until_stable(play, last, asker, group)
 
 
-@scene("transactions", "R7 committed, R7 refused, G9", seconds=60)
+@scene("transactions", "R7 committed, R7 refused, G9, G11 not-fenced", seconds=60)
 async def members_offsets(play: Play) -> None:
     """The members of a group commit in transactions by their generation (KIP-447). A client of another generation is
     refused, and so is a client that is no member. A member is accepted, even while a rebalance waits for this member,
-    but not after the rebalance. In the end, a member has left."""
+    but not after the rebalance. In the end, a member has left. In another group, a static member has returned, and its
+    former member id is fenced."""
     _need_offsets(play)
     play.need("txn_offset_commit", "join_group", least=3)
     topic, group = await play.topic(), await play.group()
@@ -628,7 +642,41 @@ async def members_offsets(play: Play) -> None:
     await left.leave()
     await writer.begin_offsets(group)
     await writer.commit_offset(group, 80, (left.id, left.generation))
+    if knows_static(play):
+        (one,) = await statics(play, 1)
+        await stable([one])
+        back = await came_back(one)
+        await back.join()
+        await writer.begin_offsets(back.group)
+        for at, member in enumerate((back, one, back)):
+            await writer.commit_offset(
+                back.group, 90 + at, (member.id, back.generation), instance=one.instance
+            )
+        await play.ask_offsets(asker, back.group, [topic])
     await writer.end(commits=True)
+    await _until_stable(play, writer, asker, group)
+
+
+async def _describe(writer: Writer, conn: Connection) -> None:
+    """Describe the transaction of this producer, list it with filters, and describe the producers of a partition."""
+    play, draw = writer.play, writer.play.rng.choice
+    names, unmade = [writer.name, f"{writer.name}-nobody"], play.unique("unmade")
+    if play.offers("describe_transactions", "R6"):
+        await play.ask(conn, "describe_transactions", {"transactional_ids": names})
+    for states in (
+        ([], ["Ongoing"], ["CompleteCommit", "Empty"]) if play.offers("list_transactions", "R6") else ()
+    ):
+        # Without a producer id, the response would have the names of other clients.
+        ids = draw(([writer.id], [writer.id + 1, writer.id], [writer.id + 1]))
+        filters = {
+            "state_filters": states,
+            "producer_id_filters": ids,
+            "duration_filter": draw((-1, -1, 1 << 40)),
+        }
+        await play.ask(conn, "list_transactions", filters)
+    if play.offers("describe_producers", "R6"):
+        asked = [{"name": name, "partition_indexes": [0, 1]} for name in (writer.topic, unmade)]
+        await play.ask(conn, "describe_producers", {"topics": asked})
 
 
 def _need_offsets(play: Play) -> None:
