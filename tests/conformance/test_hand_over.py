@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conformance.driven import broken, run_of
+from purgatorio import DelayedOperation, IntrusiveTimer, LoopExecutor, MonotonicClock, Purgatory
 from purgatorio_conformance.protocol import hand_over
 from purgatorio_conformance.protocol.conversation import Misbehaved
 from purgatorio_conformance.protocol.coverage import looked_for, not_looked_for
@@ -240,6 +241,74 @@ def test_calls_come_between_callbacks_of_a_loop(mended: bool, monkeypatch: pytes
     promise = replace(PROMISE, early_ns=1_000, late_ns=1_000, offers=("turns",))
     whole = play(UNITS, of_purgatory(promise, lambda _: OnALoop(mended=mended)))
     assert broken(whole.result) == (set() if mended else {"O4"})
+
+
+class Get(DelayedOperation):
+    """Waits for an item of a queue, and takes it in `on_complete`."""
+
+    def __init__(self, queue: Queue, probe: Probe) -> None:
+        super().__init__(-(-probe.delay_ns // MS))
+        self.queue, self.probe = queue, probe
+        self.item = asyncio.get_running_loop().create_future()
+
+    def try_complete(self) -> bool:
+        return self.queue.items[self.probe.keys[0]] > 0 and self.force_complete()
+
+    def on_complete(self) -> None:
+        has_one = self.queue.items[self.probe.keys[0]] > 0
+        self.queue.items[self.probe.keys[0]] -= has_one
+        self.item.set_result(has_one)
+
+
+class Queue(Line):
+    """Requests wait in a purgatory, whose time-outs run on the event loop. `bug`: the event comes before the item."""
+
+    def __init__(self, bug: str) -> None:
+        super().__init__(bug)
+        self.items: Counter[str] = Counter()
+        self.loop = VirtualLoop()
+        clock = MonotonicClock(lambda: round(self.loop.time() * 1e9))
+        timer = IntrusiveTimer("t", clock=clock, executor=LoopExecutor(self.loop))
+        self.waiting = Purgatory[Get]("p", timer, reaper=False)
+
+    def register(self, probe: Probe) -> bool:
+        self.loop.begin(self._wait(probe))
+        return False
+
+    async def _wait(self, probe: Probe) -> None:
+        get, waiter = Get(self, probe), Waiter(probe, 0)
+        self.waiting.try_complete_else_watch(get, probe.keys)
+        has_one = await get.item
+        waiter.complete()
+        if not has_one:
+            probe.on_expiration()
+
+    def check(self, key: str) -> int:
+        self.items[key] += self.bug == ""
+        self.waiting.check_and_complete(key)
+        self.items[key] += self.bug != ""
+        return 0
+
+    def advance(self, by_ns: int) -> None:
+        self.loop.advance(by_ns)
+        self.waiting.pass_time()
+
+    def settle(self) -> None:
+        self.loop.settle()
+
+    def close(self) -> None:
+        self.waiting.close()
+        self.loop.close()
+
+
+@pytest.mark.parametrize("bug", ["", "checks before the put"])
+def test_a_purgatory_on_a_loop(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library's timer in virtual time, with `LoopExecutor`."""
+    monkeypatch.setattr(hand_over, "_SIZE_MOST", 3)
+    promise = replace(PROMISE, late_ns=MS, lacks={**PROMISE.lacks, "gauges": "none"}, offers=("turns",))
+    whole = play(UNITS, of_purgatory(promise, lambda _: Queue(bug)))
+    assert not whole.broken_off, whole.broken_off
+    assert broken(whole.result) == ({"O4"} if bug else set())
 
 
 def judged(bug: str, promise: Promise = PROMISE) -> tuple[set[str], str]:

@@ -178,22 +178,6 @@ def test_the_prometheus_collector_of_the_page(registry: purgatorio.GaugeRegistry
     assert 'num_delayed_operations{delayed_operation="requests"} 1.0\n' in text
 
 
-def test_the_observable_gauges_of_the_page(registry: purgatorio.GaugeRegistry) -> None:
-    """OpenTelemetry reads the same two numbers."""
-    metrics = pytest.importorskip("opentelemetry.sdk.metrics")
-    export = pytest.importorskip("opentelemetry.sdk.metrics.export")
-    reader = export.InMemoryMetricReader()
-    meter = metrics.MeterProvider([reader]).get_meter("test")
-    exec(page_code("opentelemetry"), {"registry": registry, "meter": meter})
-    found = {
-        metric.name: [point.value for point in metric.data.data_points]
-        for resource in reader.get_metrics_data().resource_metrics
-        for scope in resource.scope_metrics
-        for metric in scope.metrics
-    }
-    assert found == {"purgatory.size": [2], "purgatory.delayed_operations": [1]}
-
-
 WORKED_EXAMPLE = ROOT / "docs" / "measured" / "worked-example.md"
 
 

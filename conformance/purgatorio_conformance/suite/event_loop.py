@@ -74,6 +74,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._next.append(asyncio.Handle(callback, args, self, context))
         return self._next[-1]
 
+    call_soon_threadsafe = call_soon  # `LoopExecutor` calls it
+
     def call_at(
         self,
         when: float,
