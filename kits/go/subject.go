@@ -42,6 +42,7 @@ type message struct {
 	Step    *int     `json:"step"`
 	Again   *int     `json:"again"`
 	Settle  *int     `json:"settle"`
+	Drain   int      `json:"drain"`
 }
 
 type subject struct {
@@ -222,6 +223,12 @@ func (r *run) report(line map[string]any) {
 	}
 }
 
+func (r *run) ends(over bool) {
+	r.lock.Lock()
+	r.over = over
+	r.lock.Unlock()
+}
+
 func (r *run) abandon() {
 	r.lock.Lock()
 	stopped := r.over
@@ -299,10 +306,9 @@ func (r *run) make(call message) {
 func (r *run) answer(call message, line map[string]any) {
 	switch call.M {
 	case "stop":
-		r.lock.Lock()
-		r.over = true
-		r.lock.Unlock()
+		r.ends(call.Drain == 0)
 		r.driven().Close()
+		r.ends(true)
 		return
 	case "advance":
 		r.driven().AdvanceTo(call.NowNs)

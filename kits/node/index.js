@@ -190,8 +190,9 @@ function run(promises, factory) {
           await under.settle?.();
           return sizes();
         case "stop":
-          this.over = true;
+          this.over = call.drain !== 1;
           await under.close?.();
+          this.over = true;
           return {};
         default:
           throw new Error(`unknown call ${call.m}`);

@@ -177,6 +177,64 @@ def test_tasks_that_each_have_a_thread_are_no_flood(
     assert (record.failure is None) == (most == 8), record.failure
 
 
+DRAINS = """
+import json, sys
+lost, due, names, paused, now, gated, holds, last = "lost" in sys.argv, [], {}, None, 0, False, 0, None
+def say(**message):
+    print(json.dumps(message), flush=True)
+def work():
+    global paused, holds, last
+    while due and paused is None:
+        task = due.pop(0)
+        say(m="enter", f="timer_fire", id=task, th="worker")
+        if gated:
+            holds, paused = holds + 1, task
+            say(m="held", hold=holds, f="timer_fire", id=task, th="worker")
+        else:
+            say(m="leave", f="timer_fire", id=task, th="worker")
+    if last is not None and (lost or paused is None):
+        say(m="answer", n=last)
+        last = None
+for line in iter(sys.stdin.readline, ""):
+    call = json.loads(line)
+    name, n = call["m"], call["n"]
+    now = call.get("now_ns", now)
+    if name == "describe":
+        say(m="description", n=n, protocol="purgatorio-subject/1.1", name="pool", lanes=2, reports=["timer_fire"],
+            capabilities=["timer", "virtual-time", "drains"], gates=["timer_fire"], early_ns=0, late_ns=0)
+        continue
+    if name == "start":
+        due, names, paused, gated = [], {}, None, "timer_fire" in call.get("gates", ())
+    elif name == "add":
+        names[call["id"]] = now + call["delay_ns"]
+    elif name == "go" and paused is not None:
+        say(m="leave", f="timer_fire", id=paused, th="worker")
+        paused = None
+    elif name == "advance":
+        due += sorted((one for one in names if names[one] <= now), key=names.get)
+        for one in due:
+            names.pop(one, None)
+    elif name == "stop":
+        due, last = [] if lost else due, n
+    if name != "stop":
+        say(m="answer", n=n)
+    work()
+"""
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_is_due_runs_before_a_subject_that_drains_has_stopped(
+    lost: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gates, "gate_programs", lambda part, delays: ())
+    monkeypatch.setattr(GatedRun, "_sleep", lambda run: None)
+    command = (*PYTHON, "-c", DRAINS, *["lost"] * lost)
+    (subject,) = (one for one in command_subjects(command) if one.mode == "virtual-gates")
+    run = run_of(subject, tmp_path, ops=30)
+    assert run.verdict is (Verdict.VIOLATED if lost else Verdict.PASS)
+    assert broken(run) == ({"T3"} if lost else set())
+
+
 @contextmanager
 def deep(most: int) -> Iterator[None]:
     """No deeper than this."""

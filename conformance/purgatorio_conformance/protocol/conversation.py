@@ -389,6 +389,10 @@ class Conversation:
         for one in operations:
             self._log("driver").at("ready", one, t_call=self._recorder.clock_ns())
 
+    def rests(self) -> None:
+        """Record that all that was due has run."""
+        self._log("driver").at("quiesce", state=State())
+
     def _let_go(self, call: Go) -> None:
         if call.fail:
             self.fails = True

@@ -508,6 +508,8 @@ class CommandSubject:
         self.account.reached = run.reached
         if lines is not None and lines.unknown:
             self.account.lost = lines.unknown
+        if self.mode == "virtual-gates" and not plays.broken and self.account.only is None:
+            plays.stop_while_due()
 
     def _ways(self) -> Sequence[Way]:
         if self.ways:

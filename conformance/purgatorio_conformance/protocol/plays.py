@@ -32,11 +32,13 @@ from purgatorio_conformance.protocol.message import (
     Reset,
     Said,
     Start,
+    Stop,
 )
 from purgatorio_conformance.protocol.played_order import PlayedOrder
 from purgatorio_conformance.protocol.session import Session
 from purgatorio_conformance.protocol.small_program import (
     ANY,
+    FIRE,
     Barrier,
     Expiry,
     Inside,
@@ -72,6 +74,8 @@ _ANSWERED_EARLY_S: Final = 0.1
 _EXPIRY_LATE_S: Final = 1.0
 _EXPIRY_LEAST_S: Final = 0.1
 _TAKES_NOTE_S: Final = 1.0
+_STOPPED: Final = 3
+_STOPS_S: Final = 2.0
 _SAID_MOST: Final = 20_000
 _PENDING_MOST: Final = 32
 """In virtual time, a rest ends the tasks that executions have left, when there are this many. If each of more than 64
@@ -503,6 +507,37 @@ class Plays:
                 # While messages come, the rest may come, too: a slow machine has lost nothing.
                 until_s = max(until_s, time.monotonic() + LATE_SLACK_NS / 1e9)
             self.let_go()
+
+    def stop_while_due(self) -> None:
+        """Stop a subject that `drains` while tasks that are due wait for a paused thread. By the answer, all of them
+        have run. If the answer takes long, nothing is judged: a subject may wait for its threads for some seconds."""
+        assert self.clock is not None, "it is called in virtual time"
+        knows = {*self.description.capabilities, *self.description.gates}
+        if self.description.lanes < 2 or not {"drains", FIRE} <= knows:
+            return
+        self.start((FIRE,))
+        names, delay_ns = [f"stopped-{number}" for number in range(_STOPPED)], self.delays.soon_ns
+        timer = self.part == "timer"
+        self.make_all([Add(one, delay_ns) if timer else Register(one, (one,), delay_ns) for one in names])
+        self.ask(Advance(self.clock.now_ns + self.description.rounded(2 * delay_ns + self.late_ns)))
+        session, conversation = self.session, self.session.conversation
+        while not conversation.standing() and conversation.loose():
+            self.hear_on()
+        # The advance may wait for the paused thread, and so does the stop.
+        while self._hear(_GIVES_UP_S) is not None:
+            pass
+        began_s = time.monotonic()
+        stop = session.ask(Stop(drain=1), lane=int(not conversation.free(0)))
+        session.stopped = True
+        while self._hear(_GIVES_UP_S) is not None:
+            pass
+        while conversation.is_open(stop) or conversation.standing():
+            if standing := conversation.standing():
+                self.go(standing)
+            else:
+                self.hear_on()
+        if time.monotonic() - began_s < _STOPS_S:
+            conversation.rests()
 
     def much_is_said(self) -> None:
         """Allow more messages than in an execution, until the next execution begins."""

@@ -100,6 +100,7 @@ class Session:
         self._limits = limits
         self._listener = listener
         self._flush = flush
+        self.stopped = False
         self.heard = 0
         """Lines from the subject so far."""
         self._slowest_s = 0.0
@@ -199,8 +200,10 @@ class Session:
         return self._child.failed(kind, why)
 
     def finish(self) -> None:
-        """Stop the subject and wait for its end. Lines after its last answer are read, too."""
-        self.call(Stop())
+        """Stop the subject, unless it was stopped before, and wait for its end. Lines after its last answer are read,
+        too."""
+        if not self.stopped:
+            self.call(Stop())
         self._child.end_input()
         while True:
             said = self._child.hear(self._limits.silence_s)

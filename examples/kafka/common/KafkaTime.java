@@ -5,6 +5,7 @@ import java.util.Properties;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import org.apache.kafka.common.utils.SystemTime;
 import purgatorio.kit.Promises;
@@ -101,11 +102,15 @@ final class KafkaTime {
       drain();
       return;
     }
-    boolean due = true;
-    while (due) {
-      // What a task registers with a delay of zero waits for the next turn.
-      due = reaper.submit(turn).get();
-      drain();
+    try {
+      boolean due = true;
+      while (due) {
+        // What a task registers with a delay of zero waits for the next turn.
+        due = reaper.submit(turn).get();
+        drain();
+      }
+    } catch (RejectedExecutionException stopped) {
+      // The last turn was made.
     }
   }
 

@@ -209,7 +209,7 @@ public final class KafkaJava implements Factory {
     String version = KafkaTime.release();
     // Up to 4.0 an expiry completes without the operation's lock (KAFKA-19312).
     String profile = version.startsWith("4.0") ? "pending-flag" : "locked";
-    Promises promises = KafkaTime.promises(profile, PURGE_INTERVAL).version(version).can("cancel-key");
+    Promises promises = KafkaTime.promises(profile, PURGE_INTERVAL).version(version).can("cancel-key", "drains");
     Kit.run(promises, new KafkaJava(), arguments);
   }
 }

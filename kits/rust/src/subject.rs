@@ -308,8 +308,9 @@ impl Run {
     fn answer(self: &Arc<Self>, part: &dyn Part, name: &str, call: &Fields) -> String {
         let mut said = match name {
             "stop" => {
-                self.state().over = true;
+                self.state().over = number(call, "drain") != Some(1);
                 part.close();
+                self.state().over = true;
                 return String::new();
             }
             "gauge" | "quiesce" => String::new(),

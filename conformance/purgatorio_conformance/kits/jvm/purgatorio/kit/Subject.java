@@ -341,8 +341,9 @@ public final class Subject {
 
         private String answer(String name, Map<String, Object> call) throws Exception {
             if ("stop".equals(name)) {
-                over = true;
+                over = !Long.valueOf(1).equals(call.get("drain"));
                 close();
+                over = true;
                 return "";
             }
             if ("quiesce".equals(name)) {
