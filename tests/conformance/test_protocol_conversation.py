@@ -252,7 +252,8 @@ def test_good_descriptions_are_taken() -> None:
         check_description(description)
     assert profile_of(GOOD) == "timer"
     barrier = replace(GOOD, capabilities=(*GOOD.capabilities, "cancel-barrier"))
-    check_description(barrier)
+    for one in (barrier, replace(GOOD, profile="asyncio")):
+        check_description(one)
     assert profile_of(barrier) == "timer-cancel-barrier"
 
 
@@ -263,7 +264,10 @@ def test_good_descriptions_are_taken() -> None:
         (replace(GOOD, capabilities=("timer",)), "neither the capability virtual-time nor real-time"),
         (replace(GOOD, reports=()), "a timer must report timer_fire"),
         (replace(GOOD, profile="fast"), "no profile 'fast'; there are: locked"),
-        (replace(GOOD, profile="asyncio"), "with the profile asyncio, declare the capability cancel-barrier"),
+        (
+            replace(GOOD, profile="timer", capabilities=(*GOOD.capabilities, "cancel-barrier")),
+            "with the profile timer, leave out the capability cancel-barrier",
+        ),
         (replace(GOOD, most_delay_ns=-1), "no delay is possible"),
         (replace(GOOD, unit_ns=10, most_delay_ns=9), "no delay is possible"),
         (replace(GOOD_PURGATORY, reports=("on_complete",)), "a purgatory must report force_complete"),

@@ -599,6 +599,49 @@ class AtOnce(TwoLists):
         return entry
 
 
+class Alarms(TwoLists):
+    """A task has one alarm, and a reset replaces it. Unless it `looks` whose turn it is, an alarm that a reset overtook
+    runs the task, and forgets the new alarm: the next reset does not find it."""
+
+    def __init__(self, *, looks: bool) -> None:
+        super().__init__(looks=True)
+        self._asks = looks
+        self._using = threading.RLock()
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> _Alarmed:
+        made = _Alarmed(task)
+        self.reset(made, delay_ns)
+        return made
+
+    def reset(self, handle: object, delay_ns: int) -> None:
+        assert isinstance(handle, _Alarmed)
+        with self._using:
+            self.cancel(handle)
+            handle.alarm = _Entry(self._now_ns + delay_ns, handle.task)
+            handle.alarm.task = partial(self._ring, handle, handle.alarm)
+            self._put(handle.alarm)
+
+    def cancel(self, handle: object) -> None:
+        assert isinstance(handle, _Alarmed)
+        with self._using:
+            if handle.alarm is not None:
+                super().cancel(handle.alarm)
+            handle.alarm = None
+
+    def _ring(self, made: _Alarmed, alarm: _Entry) -> None:
+        with self._using:
+            if self._asks and made.alarm is not alarm:
+                return
+            made.alarm = None
+        made.task()
+
+
+@dataclass(eq=False)
+class _Alarmed:
+    task: Callable[[], None]
+    alarm: _Entry | None = None
+
+
 _COUNTED = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True, lacks=_RAISES)
 
 
@@ -614,6 +657,8 @@ _COUNTED = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True, lacks=_
         (HandsOver, _COUNTED, "add-behind-move", "T5"),
         # One has read what there is to run; another comes; only then the first clears it.
         (AtOnce, _UNCOUNTED, "adds-that-are-due", "T3"),
+        # The alarm has begun; a reset replaces it; it forgets the new alarm, so that the next reset leaves two.
+        (Alarms, replace(_UNCOUNTED, offers=("reset",)), "expire-reset", "T11"),
     ],
 )
 def test_a_timer_that_does_not_look_again_is_found_step_by_step(

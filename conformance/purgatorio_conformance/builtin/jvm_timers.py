@@ -21,7 +21,6 @@ from purgatorio_conformance.protocol.driver import Mode
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.java_build import compiled_classes, installed_jar, pyspark_jars
 from purgatorio_conformance.subject.plan import MAX_DELAY_NS, MS, PlanShape
-from purgatorio_spec.profile import PROFILES
 
 _FAMILIES: Final[dict[str, dict[str, Any]]] = tomllib.loads(
     files(__package__).joinpath("jvm_timers.toml").read_text("utf-8")
@@ -121,8 +120,6 @@ class _Jvm:
             told["tick_ns"] = self._tick_ns
         if "counts" in told:
             told["late_ns"] = self._tick_ns
-        if PROFILES[self.profile].cancel_is_barrier:
-            told["barrier"] = 1
         # Only the first compiler and the simplest collector: the program then starts in a third of the time.
         quick = ("-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
         still = f"-Dpurgatorio.still={str(not self.dwells).lower()}"

@@ -20,7 +20,6 @@ from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import AdapterSubject
 from purgatorio_conformance.suite.in_process import DrivenTimer
 from purgatorio_conformance.suite.stage import Stage
-from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.record import TimerConstants
 
 LANES: Final = 4
@@ -61,10 +60,10 @@ class PythonSubject(DrivenSubject):
         return replace(self, name=name, mode="real-periodic", offers=offers, catch_up=catch_up)
 
     def driven(self, plan: Plan, listener: Listener) -> AdapterSubject:
-        constants, barrier = self.constants(plan), PROFILES[self.profile].cancel_is_barrier
+        constants = self.constants(plan)
         description = Description(
             n=0, protocol=SPOKEN[-1], name=self.implementation, version=self.version, language="Python",
-            capabilities=("timer", "real-time", "cancel", *(["cancel-barrier"] * barrier), *self.offers),
+            capabilities=("timer", "real-time", "cancel", *self.offers),
             reports=("timer_fire",), catch_up=self.catch_up, profile=self.profile,
             tick_ns=constants.tick_ns, wheel_size=constants.wheel_size,
             early_ns=constants.early_ns, late_ns=constants.late_ns, unit_ns=self.shape.unit_ns,

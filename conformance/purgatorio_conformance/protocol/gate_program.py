@@ -21,6 +21,7 @@ from purgatorio_conformance.protocol.message import (
     Quiesce,
     Ready,
     Register,
+    Reset,
 )
 from purgatorio_conformance.protocol.small_program import (
     LOOKS_MORE,
@@ -64,6 +65,7 @@ def _numbers(delays: Delays) -> Mapping[str, int]:
     named = ("soon", "far", "level", "later", "before", "turn", "purge")
     return {name: getattr(delays, f"{name}_ns") for name in named} | {
         "at-once": delays.least_ns, "two-soon": 2 * soon_ns, "due": 0,
+        "over": -delays.before_ns, "moved": delays.level_ns - soon_ns - delays.before_ns,
         "soon-1": soon_ns - delays.before_ns, "soon-2": soon_ns - 2 * delays.before_ns,
         "a-turn": max(0, far_ns - reaped_ns), "two-turns": max(0, far_ns - 2 * reaped_ns),
         "looks": looks, "two-looks": 2 * looks, "two-purges": 2 * garbage + LOOKS_MORE,
@@ -139,8 +141,8 @@ def _call(text: str, numbers: Mapping[str, int]) -> LaneCall:
         case ["register", operation, keys, *delay]:
             each = tuple(filter(None, keys.split(","))) if "," in keys else tuple(keys)
             return Register(operation, each, numbers["".join(delay) or "far"])
-        case ["add", task, *delay]:
-            return Add(task, numbers["".join(delay) or "far"])
+        case ["add" | "reset" as word, task, *delay]:
+            return (Add if word == "add" else Reset)(task, numbers["".join(delay) or "far"])
         case ["until", moment, whose]:
             return Until(whose, numbers[moment])
         case [word, *whose]:

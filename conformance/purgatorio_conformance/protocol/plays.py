@@ -175,7 +175,7 @@ class Plays:
         self.played.append(order)
         play.over = True
         other = play.program.fault is not None and self.description.lanes > 1
-        self.make_all(play.after, lane=int(other))
+        self.make_all(play.after, play, int(other))
         if self.session.conversation.erred:
             self.erred = self.erred or order
         if self.clock is not None and play.program.fault is None:

@@ -174,7 +174,7 @@ class SmallProgram:
     lanes: tuple[tuple[LaneCall, ...], ...]
     pauses: tuple[Pause, ...] = ()
     before: tuple[Call | Until, ...] = ()
-    after: tuple[Call, ...] = ()
+    after: tuple[Call | Until, ...] = ()
     schedule: Schedule = EveryOrder()
     fault: Fault | None = None
     fresh: bool = False

@@ -51,7 +51,6 @@ from purgatorio_conformance.suite.contract import (
 )
 from purgatorio_conformance.suite.probe import Probe
 from purgatorio_conformance.suite.stage import MEANT, Call, Fields, RunEnded, Stage
-from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace import recorder
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT
 
@@ -83,8 +82,6 @@ def _described(promise: Promise, part: str, lacks: Sequence[str], reports: tuple
     """`lacks`: the subject has the capabilities of these lacks, unless it declares the lack."""
     has = (CAPABILITIES[lack] for lack in lacks if lack not in promise.lacks)
     capabilities = [part, "virtual-time", *has, *promise.offers]
-    if "cancel" in capabilities and PROFILES[promise.profile].cancel_is_barrier:
-        capabilities.append("cancel-barrier")
     if "other-keys" in promise.lacks:
         capabilities.append("cancel-key-all")
     least_ns, most_ns = (MIN_INT, MAX_INT) if part == "timer" else (0, MAX_TIME_NS)

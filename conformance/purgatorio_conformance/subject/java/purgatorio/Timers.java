@@ -42,9 +42,6 @@ public final class Timers {
         if (options.containsKey("counts")) {
             promises.can("gauge");
         }
-        if (options.containsKey("barrier")) {
-            promises.can("cancel-barrier");
-        }
         if (options.containsKey("periodic")) {
             promises.catchUp((String) options.get("catch_up")).can(((String) options.get("periodic")).split(" "));
         }
