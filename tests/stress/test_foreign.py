@@ -1,5 +1,6 @@
 """The explorer for foreign code: the bugs that it finds, programs without bugs, and UNKNOWN results."""
 
+import gc
 import itertools
 import re
 import shutil
@@ -16,7 +17,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer import run
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.program import Program
-from purgatorio_stress.explorer.result import Exploration, Limits
+from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_pct
 from purgatorio_stress.exploring import explore
 from purgatorio_stress.foreign import explored as exploring
@@ -108,13 +109,15 @@ def test_a_planted_fault_is_found_and_repeats(name: str, strategy: str) -> None:
         ("standard:KeptWeakly", "standard", None),
         ("outside:ParsesOnly", "outside", None),
         ("outside:StartsLow", "outside", None),
+        ("finalizers:EndsWithItsRun", "finalizers", None),
+        ("finalizers:Collects", "finalizers", None),
     ],
 )
 def test_sound_code_passes(adapter: str, package: str, outcomes: set[str] | None) -> None:
     explored = _explored(adapter, package)
     assert explored.verdict is Verdict.PASS, explored
     assert outcomes is None or set(explored.outcomes) == outcomes
-    assert {race.location for race in explored.races} <= {"SleepsBetween.ready"}
+    assert {race.location for race in explored.races} <= {"SleepsBetween.ready", "Connection.open"}
 
 
 @pytest.fixture
@@ -215,6 +218,31 @@ def test_an_error_of_ours_is_not_the_codes(monkeypatch: pytest.MonkeyPatch) -> N
     )
     assert done.exit_code == 70, done.output
     assert "ValueError: of ours" in done.stderr
+
+
+def test_an_error_of_ours_loses_no_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> BrokenExecution:
+        raise ValueError("of ours")
+
+    monkeypatch.setattr(exploring, "minimise", fails)
+    with pytest.raises(ValueError, match="of ours") as raised:
+        _explored("planted:LostUpdate")
+    (note,) = raised.value.__notes__
+    assert "check: AssertionError: 1" in note
+    assert "foreign/planted+planted:LostUpdate/0/" in note
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"), [("LeavesCycles", Verdict.PASS), ("LeavesCyclesAndUpdates", Verdict.VIOLATED)]
+)
+def test_no_finalizer_runs_in_the_middle_of_a_step(name: str, verdict: Verdict) -> None:
+    before = gc.get_threshold()
+    gc.set_threshold(20, 1, 1)
+    try:
+        explored = _explored(f"finalizers:{name}", "finalizers")
+    finally:
+        gc.set_threshold(*before)
+    assert explored.verdict is verdict, explored
 
 
 @pytest.mark.usefixtures("few_steps")

@@ -2,8 +2,8 @@
 judges each run."""
 
 import gc
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
@@ -80,18 +80,16 @@ class Repetition:
         self._kept: Snapshot | None = None
         self._tried = False
         self._runs = 0
-        self._collects = False
+        self._entered = ExitStack()
 
     def __enter__(self) -> "Repetition":
-        self._collects = gc.isenabled()
-        gc.disable()
+        self._entered.enter_context(without_collector())
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._run is not None:
             self._run.close()
-        if self._collects:
-            gc.enable()
+        self._entered.close()
 
     def carry_out(self, schedule: list[int]) -> tuple[Execution, Sequence[Broken]]:
         """Make and judge one run. The run follows `schedule` first, then the chooser decides."""
@@ -140,14 +138,28 @@ def carry_out(
     prepare: Callable[[Execution], None] | None = None,
 ) -> tuple[Execution, Sequence[Broken]]:
     """Set up, make and judge a single run. `prepare` is called with the new run before the set-up."""
-    run = Execution(chooser, schedule, turns=program.turns)
-    run.horizon_ms = program.horizon_ms
-    if prepare is not None:
-        prepare(run)
-    program.set_up(run)
-    run.execute()
-    run.close()
-    return run, _judged(program, run)
+    with without_collector():
+        run = Execution(chooser, schedule, turns=program.turns)
+        run.horizon_ms = program.horizon_ms
+        if prepare is not None:
+            prepare(run)
+        program.set_up(run)
+        run.execute()
+        run.close()
+        return run, _judged(program, run)
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """In the body, disable the automatic garbage collector. A finalizer that it calls in the middle of a step would
+    make steps of its own, at another place in every run."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _judged(program: Program, run: Execution) -> Sequence[Broken]:

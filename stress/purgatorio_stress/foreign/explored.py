@@ -1,6 +1,7 @@
 """Explores a user's Python code through an adapter, and shows the counterexample with source lines."""
 
 import difflib
+import gc
 import importlib
 import inspect
 import logging
@@ -149,18 +150,23 @@ class _Program:
         self.outcomes: dict[str, int] = {}
         self.not_run = set(self.loader.package_of.values())
         """The packages whose functions no run has called yet. `_note_call` removes a package at its first call."""
-        self._adapter: Adapter
+        self._adapter: Adapter | None = None
         self._checked = False
 
     def set_up(self, run: Execution, /) -> None:
         """Create a new adapter, and a task for each of its threads."""
+        # The objects of the last run end before the state is restored, because their finalizers may change it.
+        self._adapter = None
         self.world.begin(run)
+        if self.loader.collects:
+            gc.collect()
         self.loader.restore()
         if self.not_run:
             sys.setprofile(self._note_call)
         try:
-            self._adapter = getattr(self.loader.adapter(), self._made_by)()
-            acts = _threads_of(self._adapter)
+            adapter: Adapter = getattr(self.loader.adapter(), self._made_by)()
+            self._adapter = adapter
+            acts = _threads_of(adapter)
             if not self._checked:
                 self._check(acts)
         except (KeyboardInterrupt, CannotLoad):
@@ -331,10 +337,10 @@ def _explored(
     )  # fmt: skip
     if not done.found:
         return explored
-    with _quiet():
-        small = minimise(program, done.found[0])
-    token = Token(FOREIGN, names, early, small.schedule)
+    small = done.found[0]
     try:
+        with _quiet():
+            small = minimise(program, small)
         rows, run = _replayed(program, small.schedule)
     except (BadToken, NoEnd):
         done.limit = (
@@ -342,6 +348,12 @@ def _explored(
         )
         done.found.clear()
         return explored
+    except Exception as error:
+        seen = "; ".join(f"{one.subject}: {one.seen}" for one in small.broken)
+        token = Token(FOREIGN, names, early, small.schedule)
+        error.add_note(f"A violation was found before this error. {seen}\nIts token: {token}")
+        raise
+    token = Token(FOREIGN, names, early, small.schedule)
     small = replace(small, preemptions=run.preemptions)
     looked = frozenset(world.looked)
     return replace(explored, counterexample=small, token=token, rows=rows, names=run.tasks, looked=looked)

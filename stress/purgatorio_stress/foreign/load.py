@@ -91,6 +91,8 @@ class Loader:
         self._assigned: frozenset[str] | None = frozenset()
         self._state: list[Callable[[], None]] = []
         self._again = ""
+        self.collects = False
+        """Whether the program imports `gc`. A collection in a run must not find the objects of earlier runs."""
         self._random = random.Random(0)
         self._hooks: Hooks
         self._find_assigned()
@@ -177,6 +179,7 @@ class Loader:
             self.modules[name] = made
             return made
         if not (self._is_user(name) or name in _ANEW):
+            self.collects |= name == "gc"
             if not (name in _PARENTS or any(f"{name}.".startswith(f"{one}.") for one in UNCONTROLLED)):
                 return importlib.import_module(name)
             self.modules[name] = made = _Named(name, self.module, self._world)

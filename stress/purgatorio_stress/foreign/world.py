@@ -119,6 +119,12 @@ class World:
 
     def begin(self, run: Execution) -> None:
         """Reset the state before the set-up of `run`."""
+        # The objects of the last run end first. Their finalizers may change modules, which are restored afterwards.
+        for task in self.run.tasks:
+            task.body, task.said, task.error = _no_body, None, None
+        self.bodies.clear()
+        self.numbers.clear()
+        self.generators.clear()
         self.loading = False
         run.current.made = max((shared.oid for shared in self.kept), default=0)
         run.exits = self.exits
@@ -130,9 +136,6 @@ class World:
         for shared in self.kept:
             shared.run = run
         self.threads_made = 0
-        self.bodies.clear()
-        self.numbers.clear()
-        self.generators.clear()
         self.run_races.clear()
         self.names.clear()
         self._early_used.clear()
@@ -424,6 +427,10 @@ def _file(filename: str) -> str:
 
 def _not_loaded(task: Task) -> object:
     raise AssertionError("no code needs a thread before `threading` is loaded")
+
+
+def _no_body() -> None:
+    """The body of the tasks of earlier runs."""
 
 
 class _Nobody:
