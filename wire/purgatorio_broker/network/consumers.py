@@ -138,6 +138,12 @@ class Consumers:
             self._expire(group, monotonic())
             return [topic for member in group.members.values() for topic in member.subscribed]
 
+    def has_members(self, name: str) -> bool:
+        with self._lock:
+            group = self._groups.get(name) or _Group()
+            self._expire(group, monotonic())
+            return bool(group.members)
+
     def refuses(self, name: str, member_id: str, epoch: int) -> Error | None:
         """The error (or NONE) for an OffsetCommit or OffsetFetch with this epoch. None if the group is unknown."""
         with self._lock:

@@ -1,5 +1,6 @@
 """Handles the requests of the classic group protocol, OffsetCommit, OffsetFetch and the like, and FindCoordinator."""
 
+import re
 from collections.abc import Collection, Iterable
 from typing import Final
 
@@ -33,6 +34,11 @@ def consumer_group_heartbeat(node: Node, request: Request) -> None:
     fields = request.fields
     if fields.has("server_assignor") and fields.text("server_assignor") not in ("uniform", "range"):
         request.answer(error_code=ErrorCode.unsupported_assignor.value)
+        return
+    try:
+        re.compile(fields.text("subscribed_topic_regex"))
+    except re.error:
+        request.answer(error_code=ErrorCode.invalid_regular_expression.value)
         return
     owned = frozenset(one.place for one in fields.asked("topic_partitions", node.cluster.named))
     told = owned if fields.has("topic_partitions") else None

@@ -105,6 +105,8 @@ class Node:
     def delete_group(self, group_id: str) -> Error:
         if not self.leads:
             return Error.NOT_COORDINATOR
+        if self.consumers.has_members(group_id):
+            return Error.NON_EMPTY_GROUP
         shared = self.shares.delete(group_id)
         return self.groups.delete(group_id) if shared is None else shared
 

@@ -71,6 +71,9 @@ def _new_topic(node: Node, entry: Fields) -> Topic | ErrorCode:
     if node.cluster.topic(name) is not None:
         return ErrorCode.topic_already_exists
     assigned = entry.entries("assignments")
+    counts = {entry.number("num_partitions", -1), entry.number("replication_factor", -1)}
+    if assigned and counts != {-1}:
+        return ErrorCode.invalid_request
     partitions = len(assigned) or entry.number("num_partitions", -1)
     partitions = node.settings.default_partitions if partitions == -1 else partitions
     if partitions < 1:
@@ -308,7 +311,7 @@ def alter_client_quotas(node: Node, request: Request) -> None:
         entities = entry.entries("entity")
         ours = len(entities) == 1 and entities[0].text("entity_type") == "client-id"
         known = ours and all(op.text("key") in (PRODUCER, CONSUMER, CREATOR) for op in entry.entries("ops"))
-        for op in entry.entries("ops") if known else ():
+        for op in entry.entries("ops") if known and not request.fields.number("validate_only") else ():
             rate = None if op.number("remove") else op.real("value")
             node.quotas.alter(entities[0].text("entity_name"), op.text("key"), rate)
         entries.append(

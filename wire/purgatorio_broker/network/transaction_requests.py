@@ -18,6 +18,8 @@ def init_producer_id(node: Node, request: Request) -> None:
     fields = request.fields
     if not fields.has("transactional_id"):
         made: ErrorCode | tuple[int, int] = (node.new_producer(), 0)
+    elif not fields.text("transactional_id"):
+        made = ErrorCode.invalid_request
     elif not node.leads:
         made = ErrorCode.not_coordinator
     else:

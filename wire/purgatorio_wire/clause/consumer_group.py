@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from purgatorio_wire.clause.group_description import DEAD, DELETE, EMPTY, NON_EMPTY, STABLE, SUBSCRIBED
+from purgatorio_wire.clause.group_description import DEAD, DELETE, EMPTY, NON_EMPTY, SUBSCRIBED
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Timed
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named, timed
 from purgatorio_wire.history.history import (
@@ -49,6 +49,8 @@ JOINS, AWAY = 0, -2
 UNKNOWN_MEMBER, NO_GROUP, FENCED_ID, FENCED_EPOCH, IN_USE, STALE, OFF = 25, 69, 82, 110, 111, 113, 35
 NO_ASSIGNOR, UNSUPPORTED = "purgatorio-nobody", 112
 """The name of an assignor that no broker has, and its error, UNSUPPORTED_ASSIGNOR."""
+NO_PATTERN, INVALID_PATTERN = "(", 128
+"""What is no regular expression, and its error, INVALID_REGULAR_EXPRESSION."""
 OFF_TOO: Final = 42
 """INVALID_REQUEST: what some brokers answer whose share groups are disabled."""
 GAP_NS: Final = 20_000 * MS
@@ -186,10 +188,12 @@ class _Group:
     def _told(self, one: Exchange) -> Rows:
         self.beat_ms = integer(one.got, "heartbeat_interval_ms") or self.beat_ms
         name, epoch, error = text(one.body, "member_id"), integer(one.body, "member_epoch"), one.error
-        if text(one.body, "server_assignor") == NO_ASSIGNOR:
-            yield answered_with(
-                "G15", "wrong-argument-accepted", one, error, UNSUPPORTED, ": no such assignor"
-            )
+        wrong = {
+            UNSUPPORTED: text(one.body, "server_assignor") == NO_ASSIGNOR,
+            INVALID_PATTERN: text(one.body, "subscribed_topic_regex") == NO_PATTERN,
+        }
+        for wanted in (x for x in wrong if wrong[x]):
+            yield answered_with("G15", "wrong-argument-accepted", one, error, wanted)
             return
         member, holder = self.members.get(name), self._holder(name, text(one.body, "instance_id"))
         if holder is not None:
@@ -290,36 +294,26 @@ class _Group:
             yield answered_with("G13", "deleted-with-members", one, error, NON_EMPTY, about)
 
     def _described(self, one: Exchange) -> Rows:
-        """G13: the members, each with the epoch and the partitions of the response to its last heartbeat. The group is
-        stable when all members have their partitions."""
+        """G13: the members, each with the epoch and the partitions of the response to its last heartbeat. The broker
+        may still compute another assignment, so a group with members need not be stable."""
         said = next((x for x in items(one.got, "groups") if text(x, "group_id") == self.name), {})
-        members, state = self.members, text(said, "group_state")
-        if (error := integer(said, "error_code")) or any(
-            x.away or one.ended_t >= self._outs(x)[0] for x in members.values()
-        ):
-            if members and error == NO_GROUP:
-                yield broken("G13", "other-answer", one, f"{len(members)} members", named(error))
+        error, state = integer(said, "error_code"), text(said, "group_state")
+        if any(x.away or one.ended_t >= self._outs(x)[0] for x in self.members.values()):
+            return
+        if error not in (0, NO_GROUP) or (error and not self.members):
             return
         told = {
             text(x, "member_id"): (integer(x, "member_epoch"), assignment(x) or frozenset())
             for x in items(said, "members")
         }
-        settled = self.change is None and all(x.held == x.told for x in members.values())
-        states = (STABLE,) if settled and members else () if members else (EMPTY, DEAD)
-        right = told == {name: (x.epoch, x.told) for name, x in members.items()}
-        right = right and (not states or state in states)
-        seen, allowed = (
-            ", ".join(
-                f"{name} in epoch {epoch} with {len(its)} partitions"
-                for name, (epoch, its) in sorted(x.items())
-            )
-            for x in (told, {name: (x.epoch, x.told) for name, x in members.items()})
-        )
+        wanted = {name: (x.epoch, x.told) for name, x in self.members.items()}
+        right = told == wanted and (state in (EMPTY, DEAD)) is not bool(wanted)
         allowed, seen = (
-            f"{' or '.join(states)}, with {allowed or 'no member'}",
-            f"{state}, with {seen or 'no member'}",
-        )
-        yield checked("G13", "other-answer", one, right, allowed, seen)
+            ", ".join(f"{name} in epoch {epoch} with {len(its)} partitions" for name, (epoch, its) in sorted(x.items()))
+            for x in (wanted, told)
+        )  # fmt: skip
+        seen = f"{named(error)}, {state}, {seen}"
+        yield checked("G13", "other-answer", one, right, allowed or f"{EMPTY}, no member", seen)
 
     def _looked(self, one: Exchange) -> Rows:
         """G15, for an OffsetFetch that names a member and its epoch. Others may look without."""

@@ -40,7 +40,7 @@ from purgatorio_wire.history.transaction import (
 )
 from purgatorio_wire.history.violation_kind import Way
 
-INVALID_STATE, UNKNOWN_ID, ABORTABLE = 48, 49, 120
+INVALID_REQUEST, INVALID_STATE, UNKNOWN_ID, ABORTABLE = 42, 48, 49, 120
 ONGOING: Final = "Ongoing"
 NO_SUCH_ID: Final = 105
 """TRANSACTIONAL_ID_NOT_FOUND."""
@@ -53,6 +53,9 @@ ENDS_GAP_NS: Final = 12_000 * MS
 
 def coordinated(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """The occasions are the requests about transactional ids, and the ends of transactions."""
+    for one in scene.of(INIT):
+        if one.body.get("transactional_id") == "" and one.got is not None:
+            yield _refused("R5", "init-refused", one, error_of(one), {INVALID_REQUEST}, ": the id is empty")
     for asked in by_name(scene.exchanges).values():
         for one in asked:
             if one.got is not None and not one.throttled_ms and not any(_beside(one, x) for x in asked):

@@ -21,7 +21,7 @@ from purgatorio_wire.trace.record import Body
 
 _OF_TOPICS: Final = frozenset({
     "produce", "fetch", "add_partitions_to_txn", "list_offsets", "delete_records", "delete_topics", "create_partitions",
-    "offset_commit", "describe_configs", "describe_producers",
+    "offset_commit", "describe_configs", "describe_producers", "offset_for_leader_epoch",
 })  # fmt: skip
 
 PATIENCE_MS: Final = 5000

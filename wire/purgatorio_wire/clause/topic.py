@@ -61,7 +61,7 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 OUT_OF_RANGE, UNKNOWN, NO_LEADER, TIMED_OUT, EXISTS, NOT_NEEDED, UNKNOWN_EPOCH = 1, 3, 5, 7, 36, 84, 75
 NOT_PREFERRED: Final = 80
 """PREFERRED_LEADER_NOT_AVAILABLE."""
-INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION, INVALID_REQUEST = 17, 37, 38, 42
+INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION, INVALID_CONFIG, INVALID_REQUEST = 17, 37, 38, 40, 42
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 REFUSED: Final = frozenset({37, 38, 39, 40, 44})
 """Errors of CreateTopics: invalid number of partitions or replicas, invalid placement, invalid settings; a policy."""
@@ -283,11 +283,12 @@ def _wrong(asked: Body) -> int:
     """The error of a CreateTopics with invalid arguments; 0 if the arguments are valid."""
     if _NAME.fullmatch(text(asked, "name")) is None:
         return INVALID_TOPIC
+    counts = [integer(asked, name, -1) for name in ("num_partitions", "replication_factor")]
     if any(items(asked, "assignments")):
-        return 0
-    if integer(asked, "num_partitions", -1) == 0:
-        return INVALID_PARTITIONS
-    return 0 if integer(asked, "replication_factor", -1) else INVALID_REPLICATION
+        return INVALID_REQUEST if counts != [-1, -1] else 0
+    if 0 in counts:
+        return INVALID_REPLICATION if counts[0] else INVALID_PARTITIONS
+    return INVALID_CONFIG if NO_VALUE in {text(x, "value") for x in items(asked, "configs")} else 0
 
 
 def _not_made(scene: Scene, one: Exchange, name: str, cause: Way) -> Rows:
@@ -297,9 +298,9 @@ def _not_made(scene: Scene, one: Exchange, name: str, cause: Way) -> Rows:
 
 
 def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> Iterator[tuple[Exchange, Body]]:
-    """The Metadata responses about a topic, for requests from `since_t` on that were answered before `until`.
-    Without responses about an id that no topic has."""
-    for one in scene.of("metadata"):
+    """The responses about a topic to Metadata and DescribeTopicPartitions, for requests from `since_t` on that were
+    answered before `until`. Without responses about an id that no topic has."""
+    for one in scene.of("metadata", "describe_topic_partitions"):
         if one.t >= since_t and one.answer_t is not None and one.answer_t < until:
             told = (said for said in items(one.got, "topics") if text(said, "name") == name)
             yield from ((one, said) for said in told if integer(said, "error_code") != UNKNOWN_TOPIC_ID)

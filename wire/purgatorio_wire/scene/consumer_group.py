@@ -18,6 +18,7 @@ from purgatorio_wire.clause.consumer_group import (
     BEAT,
     DESCRIBES,
     NO_ASSIGNOR,
+    NO_PATTERN,
     OFF,
     OFF_TOO,
     OR_MORE,
@@ -203,8 +204,8 @@ async def reassigned(play: Play) -> None:
     """Members join and leave. A member that must revoke partitions keeps them for a while. Heartbeats and commits name
     wrong epochs and members, and, as if a response was lost, the former epoch, or all fields. A static member leaves
     for a while, and returns. The group is described in between. OffsetDelete names a topic of the subscription, and
-    another topic. A client names an assignor that the broker does not have. In the end, the members subscribe to
-    another topic too, the first topic is deleted, and the members lose its partitions."""
+    another topic. A client names an assignor that the broker does not have, and an invalid regular expression. In the
+    end, the members subscribe to another topic too, the first topic is deleted, and the members lose its partitions."""
     first, second, third = await consumers(play, 3)
     third.instance = play.unique("i")
     now = await settled([first])
@@ -239,7 +240,10 @@ async def reassigned(play: Play) -> None:
     now = await settled([first, third, second], now)
     await third.leave()
     now = await settled([first, second], now)
-    await replace(third, id=own_id(play), assignor=NO_ASSIGNOR, instance=None).beat()
+    strange = replace(third, id=own_id(play), instance=None)
+    await replace(strange, assignor=NO_ASSIGNOR).beat()
+    if play.offers(BEAT, least=FIRST_PATTERNS):
+        await replace(strange, pattern=NO_PATTERN).beat()
     other = await play.topic(2)
     for one in (first, second):
         one.later = (other,)

@@ -27,6 +27,7 @@ from purgatorio_wire.scene.data_asker import (
     TOPIC_TIMES,
     UNMADE,
     FetchSession,
+    quota_of,
 )
 from purgatorio_wire.scene.fetch import new_producer
 from purgatorio_wire.scene.member import AT_ONCE_SECONDS
@@ -51,6 +52,8 @@ SETTINGS: Final[Sequence[tuple[str, str, Sequence[tuple[int, str | None]]]]] = (
 """Settings of topics: the value at the creation, and the changes."""
 BATCHES_COUNT: Final = 8
 """The version of Produce from which on a partition with two batches gets an error. (In 1.1, the connection closes.)"""
+NAMES_SETTINGS: Final = 5
+"""The first version of CreateTopics with an error for an invalid setting. (1.1 returns UNKNOWN_SERVER_ERROR.)"""
 UNREAD_SETTING: Final = "min.compaction.lag.ms"
 """A setting without an effect in these scenes, which each change alters too."""
 QUOTA_BYTES: Final = 2000
@@ -123,6 +126,9 @@ async def topics(play: Play) -> None:
             await play.until_told(name, 0)
         if play.offers("metadata", least=12) and {*names} <= {*play.broker.ids}:
             await _named_by_id(play, *names)
+        if play.offers("describe_topic_partitions"):
+            asked = {"topics": [{"name": name} for name in names], "response_partition_limit": 2000}
+            await play.ask(await play.admin(), "describe_topic_partitions", asked)
         beside = [play.unique("t") for _ in range(count - 1)]
         play.broker.made.topics.update(beside)
         again = [{"name": name, **ONE} for name in (*names[:1], *beside)]
@@ -218,13 +224,17 @@ async def _named_by_id(play: Play, *names: str) -> Body | None:
 
 @scene("topics", "A1 wrong-argument-accepted, A1 created-by-validation")
 async def wrong_topics(play: Play) -> None:
-    """CreateTopics with an invalid name, number of partitions, or number of replicas, and with a name twice; and
-    CreateTopics with validate_only."""
+    """CreateTopics with an invalid name, number of partitions, number of replicas, or setting, with a placement beside
+    these numbers, and with a name twice; and CreateTopics with validate_only."""
     play.need("create_topics", "metadata")
-    validated, twice, *wrong = (play.unique("t") for _ in range(5))
+    odd: list[dict[str, object]] = [{}, {"num_partitions": 0}, {"replication_factor": 0}]
+    odd.append({"assignments": [{"partition_index": 0, "broker_ids": [play.broker.node or 0]}]})
+    if play.offers("create_topics", least=NAMES_SETTINGS):
+        odd.append({"configs": [{"name": "max.message.bytes", "value": NO_VALUE}]})
+    validated, twice, *wrong = (play.unique("t") for _ in range(2 + len(odd)))
     wrong = [f"{wrong[0]}/", *wrong[1:], twice, twice]
+    odd += [{}, {}]
     play.broker.made.topics.update((validated, *wrong))
-    odd: list[dict[str, int]] = [{}, {"num_partitions": 0}, {"replication_factor": 0}, {}, {}]
     made = [{"name": name, **ONE, **more} for name, more in zip(wrong, odd, strict=True)]
     only = {"topics": [{"name": validated, **ONE}], "timeout_ms": 5000, "validate_only": True}
     for asked in ({"topics": made, "timeout_ms": 5000}, only):
@@ -298,8 +308,9 @@ async def partitions(play: Play) -> None:
             await play.ask_all(play.list_offsets(writer, [(topic, 0, -1)], asked))
     if epoch >= 0 and play.offers("offset_for_leader_epoch"):
         for current, asked in ((epoch, epoch), (epoch, epoch + 1000), (epoch + 1000, epoch)):
-            about = {"partition": 0, "current_leader_epoch": current, "leader_epoch": asked}
-            named = {"replica_id": -1, "topics": [{"topic": topic, "partitions": [about]}]}
+            about = {"current_leader_epoch": current, "leader_epoch": asked}
+            each = [{**about, "partition": number} for number in play.rng.sample((0, UNMADE), 2)]
+            named = {"replica_id": -1, "topics": [{"topic": topic, "partitions": each}]}
             await play.ask(writer, "offset_for_leader_epoch", named)
     controller = await play.controller()
     if play.offers("elect_leaders", "E1"):
@@ -359,7 +370,7 @@ async def delete_records(play: Play) -> None:
         await play.ask_all(play.produce(writer, topic))
 
     async def delete(offset: int) -> None:
-        parts = [(topic, UNMADE, 0), (topic, 0, offset), (topic, 1, 0)]
+        parts = [(play.unique("unmade"), 0, 0), (topic, UNMADE, 0), (topic, 0, offset), (topic, 1, 0)]
         await settle(play.delete_records(await play.open("deleter"), parts))
 
     places = [-2, 0] if play.offers("list_offsets", "L1") else []
@@ -471,9 +482,9 @@ async def slow_reader(play: Play) -> None:
 
 @scene("connections", "Q1 not-throttled, Q1 late")
 async def throttled(play: Play) -> None:
-    """The quota of a client becomes smaller while the client appends and fetches. The client appends, fetches, and
-    creates partitions (with validate_only) beyond its quota, and sends further requests at once. Another client sends
-    requests at the same time."""
+    """The quota of a client becomes smaller while the client appends and fetches. Its removal with validate_only has no
+    effect. The client appends, fetches, and creates partitions (with validate_only) beyond its quota, and sends further
+    requests at once. Another client sends requests at the same time."""
     play.need("alter_client_quotas")
     topic, client = await play.topic(), play.unique("q")
     size = QUOTA_BYTES * 3 // 2
@@ -492,14 +503,16 @@ async def throttled(play: Play) -> None:
         lambda conn: play.produce(conn, topic, size=size),
         lambda conn: play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1, session=session),
     ]
+    dry = {**quota_of(client, None), "validate_only": True}
+    await play.ask(await play.admin(), "alter_client_quotas", dry)
     if not await play.quota(client, QUOTA_PARTITIONS / 3, PARTITION_QUOTAS):
         await play.pause(QUOTA_HEARD_MS)
         made = {"name": play.unique("t"), **ONE, "num_partitions": QUOTA_PARTITIONS}
         more = {"name": topic, "count": QUOTA_PARTITIONS, "assignments": None}
         for api, one in ("create_topics", made), ("create_partitions", more):
-            dry = {"topics": [one], "timeout_ms": 5000, "validate_only": True}
+            values = {"topics": [one], "timeout_ms": 5000, "validate_only": True}
             if play.offers(api):
-                asks.append(partial(play.send, api=api, values=dry))
+                asks.append(partial(play.send, api=api, values=values))
     await asyncio.gather(*(_above_quota(play, client, other, ask, session) for ask in asks))
     for kinds in (BYTE_QUOTAS, PARTITION_QUOTAS):
         await play.quota(client, None, kinds)

@@ -471,10 +471,10 @@ async def deleted_under(play: Play) -> None:
 )
 async def fenced_producer(play: Play) -> None:
     """A transactional id is initialized again while its transaction is open. The transaction is aborted, which answers
-    waiting fetches. The former producer is refused, and so is a negative transaction timeout. The new producer
-    continues, and adds an unknown partition. Then the producer gets a new epoch, and repeats the request, as if the
-    response was lost. It gets another epoch, and repeats the first request, which is refused. In the end, EndTxn is
-    sent without an open transaction."""
+    waiting fetches. The former producer is refused, and so are a negative transaction timeout and an empty
+    transactional id. The new producer continues, and adds an unknown partition. Then the producer gets a new epoch, and
+    repeats the request, as if the response was lost. It gets another epoch, and repeats the first request, which is
+    refused. In the end, EndTxn is sent without an open transaction."""
     play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
     former = await writer_of(play, topic)
@@ -506,7 +506,8 @@ async def fenced_producer(play: Play) -> None:
         end += 4  # two records and two markers
         former = newer
         await former.begin_again()
-        await replace(former, timeout_ms=-1).ask_id()
+        for wrong in (replace(former, timeout_ms=-1), replace(former, name="")):
+            await wrong.ask_id()
         await _ask_all(play, asker, [(topic, 0, end - 4), (topic, 0, end - 2)])
     epoch = former.epoch
     if play.offers("init_producer_id", "R5", least=NAMES_EPOCHS):
