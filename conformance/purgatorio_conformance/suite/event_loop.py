@@ -15,7 +15,8 @@ _Ts = TypeVarTuple("_Ts")
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """An event loop whose clock is at 0 until `advance`. Its callbacks run only in `begin`, `turn` and `settle`."""
+    """An event loop whose clock is at 0 until `advance` or `run`. Its callbacks run only in these, `begin`, `turn` and
+    `settle`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,10 +26,21 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._numbers = itertools.count()
 
     def begin(self, coroutine: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
-        """Create a task, and run it up to its first wait, as an `await` of the coroutine does."""
+        """Create a task, and run it up to its first wait, as an `await` of the coroutine does. If a callback runs, the
+        task begins after it."""
         task = self.create_task(coroutine)
-        self._run(self._next.pop())
+        if not self.is_running():
+            self._run(self._next.pop())
         return task
+
+    def run(self, by_ns: int) -> None:
+        """Let time pass: the clock stops at each deadline of the loop, and all that is due there runs."""
+        until_ns = self._now_ns + by_ns
+        self.settle()
+        while self._timers and self._timers[0][0] <= until_ns:
+            self._now_ns = self._timers[0][0]
+            self.settle()
+        self._now_ns = until_ns
 
     def advance(self, by_ns: int) -> None:
         """Move the clock forward by `by_ns`, without a callback. By 0: run one callback."""
