@@ -264,6 +264,67 @@ def test_a_reset_after_a_reset_inside_the_run(orphans: bool, monkeypatch: pytest
     assert broken(judged.result) == ({"T11"} if orphans else set())
 
 
+class Owners:
+    """Each owner has up to six tasks, and a list has the owners by their first task: an advance ends at the first owner
+    that is not due. `stays`: a first task that is moved to a later time leaves its owner in its place. After
+    microsoft/msquic#3206."""
+
+    def __init__(self, *, stays: bool) -> None:
+        self._stays, self._now = stays, 0
+        self._owners: list[dict[int, tuple[int, Callable[[], None]]]] = []
+        self._places: list[dict[int, tuple[int, Callable[[], None]]]] = []
+        self._number = 0
+
+    def _first(self, owner: dict[int, tuple[int, Callable[[], None]]]) -> int:
+        return min(due for due, _ in owner.values())
+
+    def _sort(self) -> None:
+        self._places = sorted(filter(None, self._owners), key=self._first)
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> int:
+        self._number += 1
+        owner = next((one for one in self._owners if len(one) < 6), None)
+        if owner is None:
+            self._owners.append(owner := {})
+        owner[self._number] = (self._now + delay_ns, task)
+        self._sort()
+        return self._number
+
+    def cancel(self, handle: int) -> bool:
+        found = [owner.pop(handle) for owner in self._owners if handle in owner]
+        self._sort()
+        return bool(found)
+
+    def reset(self, handle: int, delay_ns: int) -> bool:
+        for owner in self._owners:
+            if handle in owner:
+                before = self._first(owner)
+                owner[handle] = (self._now + delay_ns, owner[handle][1])
+                if self._first(owner) <= before or not self._stays:
+                    self._sort()
+                return True
+        return False
+
+    def advance(self, by_ns: int) -> None:
+        self._now += by_ns
+        while self._places and self._first(self._places[0]) <= self._now:
+            due = self._places[0]
+            number = min(due, key=lambda one: due[one][0])
+            task = due.pop(number)[1]
+            self._sort()
+            task()
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_one_task_of_many_is_moved(stays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gated, "_OPERATIONS", 100)
+    monkeypatch.setattr(periodic, "REACHES_FROM", 100)
+    promise = replace(PROMISE, offers=("reset",), turn=None, catch_up=None)
+    judged = gated.play(gated.PERIODIC, gated.of_timer(promise, lambda _: Owners(stays=stays)))
+    assert not judged.broken_off
+    assert broken(judged.result) >= {"T11"} if stays else not broken(judged.result)
+
+
 class ReferenceAdapter(AnyTimer):
     """The project's own wheel to use, with `call_every`."""
 

@@ -31,25 +31,35 @@ _SIZES: Final = (24, 80, 220)
 _TURNS: Final = 3
 _TICKS_MOST: Final = 60
 _LINES_MOST: Final = 20_000
+_MOVED: Final = (24, 80, 80)
+"""The sizes of the crowds whose tasks are reset one by one."""
 _READS: Final = 0.2
 """How often, after an advance, the driver reads the number of waiting tasks."""
 
 
 def drive_crowds(drive: Drive, clock: VirtualClock, *, periodic: bool = False) -> None:
     """Execute a program with a crowd of each size, if the driver can pause tasks. `periodic`: also with the periodic
-    tasks and the resets that the description declares. Raises SubjectFailed."""
-    if drive.part != "timer" or GATE not in drive.description.gates:
+    tasks and the resets that the description declares; resets need no pause. Raises SubjectFailed."""
+    if drive.part != "timer":
         return
-    drive.session.call(Start("timer", "virtual", clock.now_ns, (GATE,)))
-    for size in _SIZES[: 2 if periodic else None]:
-        _Crowd(drive, clock, size, periodic=periodic).play()
+    if GATE in drive.description.gates:
+        drive.session.call(Start("timer", "virtual", clock.now_ns, (GATE,)))
+        for size in _SIZES[: 2 if periodic else None]:
+            _Crowd(drive, clock, size, periodic=periodic).play()
+    if periodic and "reset" in drive.description.capabilities:
+        drive.session.call(Start("timer", "virtual", clock.now_ns))
+        for number, size in enumerate(_MOVED):
+            _Crowd(drive, clock, size, periodic=True, name=f"m-{number}").move()
 
 
 class _Crowd(Caller):
-    def __init__(self, drive: Drive, clock: VirtualClock, size: int, *, periodic: bool) -> None:
+    def __init__(
+        self, drive: Drive, clock: VirtualClock, size: int, *, periodic: bool, name: str = ""
+    ) -> None:
         super().__init__(drive.session, clock, _LINES_MOST)
         self._description = drive.description
-        self._rng = random.Random(f"crowd/{drive.seed}/{size}")
+        self._name = name or f"w-{size}"
+        self._rng = random.Random(f"crowd/{drive.seed}/{name}{size}")
         self._size = size
         can = {*drive.description.capabilities}
         self._fails, self._gauges = "failing" in can, "gauge" in can
@@ -62,13 +72,12 @@ class _Crowd(Caller):
 
     def play(self) -> None:
         """Add the crowd. At a few deadlines, tasks call from inside. Then go past all deadlines."""
-        tick_ns = self._description.grain_ns
-        delays = [(2 + number % _TICKS_MOST) * tick_ns for number in range(self._size)]
+        delays = [2 + number % _TICKS_MOST for number in range(self._size)]
         self._rng.shuffle(delays)
         for turn in range(_TURNS):
-            due_ns = self._description.fit(tick_ns * (1 + turn))
-            for delay_ns in delays[turn::_TURNS]:
-                self.make(Add(self._named(), self._description.fit(delay_ns)))
+            due_ns = self._ticks_ns(1 + turn)
+            for ticks in delays[turn::_TURNS]:
+                self.make(Add(self._named(), self._ticks_ns(ticks)))
             together = [self._named() for _ in range(max(3, self._size // 12))]
             for task in together:
                 self.make(Add(task, due_ns))
@@ -86,6 +95,17 @@ class _Crowd(Caller):
             self._go_on()
         for task in self._repeats:
             self.make(Cancel(task))
+        self.make(Quiesce())
+
+    def move(self) -> None:
+        """Add the crowd. At the deadlines, reset one task after another: it may keep its place in a heap."""
+        for _ in range(self._size):
+            self.make(Add(self._named(), self._ticks_ns(self._rng.randint(2, _TICKS_MOST))))
+        unmoved = self._rng.sample(self._tasks, self._size * 2 // 3)
+        while self._stops:
+            self._go_on()
+            if unmoved:
+                self.make(Reset(unmoved.pop(), self._ticks_ns(self._rng.randint(0, _TICKS_MOST))))
         self.make(Quiesce())
 
     def make(self, call: Call, hold: int | None = None) -> None:
@@ -122,9 +142,11 @@ class _Crowd(Caller):
         self.plan(AtGate(GATE, task, tuple(calls), fails))
 
     def _delay_ns(self) -> int:
-        ticks = self._rng.choice((0, 1, 2, self._rng.randint(3, _TICKS_MOST)))
+        return self._ticks_ns(self._rng.choice((0, 1, 2, self._rng.randint(3, _TICKS_MOST))))
+
+    def _ticks_ns(self, ticks: int) -> int:
         return self._description.fit(ticks * self._description.grain_ns)
 
     def _named(self) -> str:
-        self._tasks.append(f"w-{self._size}-{len(self._tasks)}")
+        self._tasks.append(f"{self._name}-{len(self._tasks)}")
         return self._tasks[-1]
