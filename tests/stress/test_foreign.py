@@ -47,6 +47,12 @@ def _explored(
     )  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Explored code also finds the packages here that the explorer is not told about."""
+    monkeypatch.syspath_prepend(HERE)
+
+
 PLANTED = {
     "LostUpdate": "AssertionError: 1",
     "LostGlobal": "AssertionError: 1",
@@ -111,6 +117,8 @@ def test_a_planted_fault_is_found_and_repeats(name: str, strategy: str) -> None:
         ("outside:StartsLow", "outside", None),
         ("finalizers:EndsWithItsRun", "finalizers", None),
         ("finalizers:Collects", "finalizers", None),
+        ("uses_library:AddsInTurn", "uses_library", None),
+        ("uses_library:CallsBackAlone", "uses_library", None),
     ],
 )
 def test_sound_code_passes(adapter: str, package: str, outcomes: set[str] | None) -> None:
@@ -163,6 +171,10 @@ def test_broken_code_is_found(name: str, package: str, seen: str) -> None:
         ("AsksAClass", "outside", "socket.socket"),
         ("PoolOfProcesses", "outside", "multiprocessing.pool.Pool"),
         ("Interrupts", "outside", "_thread.interrupt_main"),
+        ("Adds", "uses_library", "and uses_library.py:16: add --package library"),
+        ("AddsToItself", "uses_library", "add --package library"),
+        ("CallsBack", "uses_library", "add --package library"),
+        ("CallsBackOnce", "uses_library", "add --package library"),
     ],
 )
 def test_what_cannot_be_followed_is_unknown_and_named(name: str, package: str, named: str) -> None:
@@ -171,6 +183,19 @@ def test_what_cannot_be_followed_is_unknown_and_named(name: str, package: str, n
     assert explored.verdict is (Verdict.VIOLATED if name == "UsesItsDictionary" else Verdict.UNKNOWN)
     (said,) = explored.uncontrolled or (explored.exploration.limit,)
     assert named in said
+
+
+@pytest.mark.parametrize(
+    ("name", "packages", "verdict"),
+    [
+        ("Adds", ["uses_library", "library"], Verdict.VIOLATED),
+        ("CallsBack", ["uses_library", "library"], Verdict.PASS),
+        ("AddsAndUpdates", ["uses_library"], Verdict.VIOLATED),
+    ],
+)
+def test_a_library_is_explored_where_it_is_named(name: str, packages: list[str], verdict: Verdict) -> None:
+    explored = explore_foreign(packages, f"uses_library:{name}", Limits(3_000, 30), path=[str(HERE)])
+    assert explored.verdict is verdict, explored
 
 
 def test_an_early_time_out_is_tried_where_it_is_asked_for() -> None:
@@ -243,6 +268,16 @@ def test_no_finalizer_runs_in_the_middle_of_a_step(name: str, verdict: Verdict) 
     finally:
         gc.set_threshold(*before)
     assert explored.verdict is verdict, explored
+
+
+def test_warnings_of_the_code_are_not_shown(
+    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.chdir(HERE)
+    asked = ["explore", "--package", "finalizers", "--adapter", "finalizers:WarnsOfItsEnd"]
+    assert CliRunner().invoke(purgatorio, asked).exit_code == 0
+    gc.collect()
+    assert not recwarn.list
 
 
 @pytest.mark.usefixtures("few_steps")
@@ -487,6 +522,8 @@ def test_what_is_not_there_is_said() -> None:
         explore_foreign(["no_such_module"], "planted:LostUpdate", Limits(), path=[str(HERE)])
     with pytest.raises(CannotLoad, match=r"has no LostUpdat; did you mean LostUpdate\?"):
         _explored("planted:LostUpdat")
+    with pytest.raises(CannotLoad, match="give each package of 'planted,ending' on its own"):
+        _explored("planted:LostUpdate", "planted,ending")
     with pytest.raises(CannotLoad, match="nothing would check the result"):
         _explored("planted:LooksAtNothing")
 
@@ -526,3 +563,8 @@ def test_a_limit_is_unknown_and_no_pass(pytester: pytest.Pytester) -> None:
 def test_unknown_may_fail(pytester: pytest.Pytester) -> None:
     sample = ", strategy='random', schedules=0"
     _outcome(pytester, "--purgatorio-unknown", "fail", more=sample).assert_outcomes(failed=1)
+
+
+def test_a_list_of_packages_is_wrong_usage(pytester: pytest.Pytester) -> None:
+    result = _outcome(pytester, more=", ['racy_cache']")
+    result.stdout.fnmatch_lines(["*write the packages one by one, then the adapter: *"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.strategy import STRATEGIES
 from purgatorio_stress.explorer.table import table
 from purgatorio_stress.exploring import ScenarioResult, explore, replay_token
-from purgatorio_stress.foreign.explored import FOREIGN, explore_foreign, lines_of, replay_foreign
+from purgatorio_stress.foreign.explored import FOREIGN, explore_foreign, lines_of, quiet, replay_foreign
 from purgatorio_stress.foreign.explored import table as package_table
 from purgatorio_stress.foreign.load import CannotLoad
 from purgatorio_stress.mutant.patch import Bug
@@ -165,6 +166,8 @@ def _explore_package(asked: ExploreOptions) -> NoReturn:
         )  # fmt: skip
     except CannotLoad as error:
         raise click.UsageError(str(error)) from None
+    with quiet():
+        gc.collect()  # the objects of the last run, which would warn at the end of the process
     if asked.as_json:
         click.echo(encoded(printed.ExplorePackage(explored.verdict, [explored.printed()])))
     else:

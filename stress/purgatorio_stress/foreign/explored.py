@@ -7,6 +7,7 @@ import inspect
 import logging
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from purgatorio_stress.explorer.table import width, wrapped
 from purgatorio_stress.foreign.load import CannotLoad, Loader, openings_recorded
 from purgatorio_stress.foreign.threads import text_of
 from purgatorio_stress.foreign.world import MAX_TURNS, ReplayRow, World
+from purgatorio_stress.mutant.patch import Patch, patched
 from purgatorio_stress.printed import ExploredAdapter, Race, Shown
 
 FOREIGN: Final = "foreign"
@@ -92,7 +94,9 @@ def _require_callable(name: str, act: object) -> None:
 
 
 def _without_suffix(module: str) -> str:
-    """The remedy for a file that is given in place of a module, or ""."""
+    """The remedy for several names, or for a file, given in place of a module. Otherwise ""."""
+    if "," in module:
+        return f"; give each package of {module!r} on its own"
     name = module.replace("\\", "/")
     if not name.endswith(".py") and "/" not in name:
         return ""
@@ -309,7 +313,7 @@ def explore_foreign(
 def _explored(
     program: _Program, limits: Limits, strategy: str, seed: int, early: int, names: str
 ) -> AdapterResult:
-    with _quiet():
+    with quiet():
         done = STRATEGIES[strategy](program, limits, seed)
     if strategy == "dpor":
         done.bound = "all classes of interleavings"
@@ -339,7 +343,7 @@ def _explored(
         return explored
     small = done.found[0]
     try:
-        with _quiet():
+        with quiet():
             small = minimise(program, small)
         rows, run = _replayed(program, small.schedule)
     except (BadToken, NoEnd):
@@ -415,7 +419,7 @@ def _replayed(program: _Program, schedule: Sequence[int]) -> tuple[tuple[ReplayR
     world.rows = []
     world.next_rows.clear()
     try:
-        with _quiet():
+        with quiet():
             run = replay(program, schedule)
         stuck = any(one.clause == PROGRESS for one in run.broken)
         waiting = [replace(row, outcome=_FOR_EVER) for row in world.next_rows.values()] if stuck else []
@@ -580,11 +584,13 @@ def _profiled_as_before() -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Disable logging. A thread that ends with its run would log a failure in each of thousands of runs."""
+def quiet() -> Iterator[None]:
+    """Show no log and no warning of the explored code. A thread that ends with its run would log a failure in each of
+    thousands of runs, and the objects of a run end without a `close`."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        yield
+        with patched([Patch(warnings, "showwarning", lambda *_, **__: None)]):
+            yield
     finally:
         logging.disable(before)

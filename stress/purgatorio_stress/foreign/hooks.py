@@ -131,6 +131,7 @@ class Hooks:
         self._is_user_code = is_user_code
         self._places: dict[tuple[object, str], tuple[object, bool] | None] = {}
         self._plans: dict[tuple[type, str], int] = {}
+        self._homes: dict[tuple[type, str], str] = {}
         self._reach = Reach(is_known, world.uncontrolled.add)
         self._nothing = self._reach.nothing
         self._transparent: set[object] = set()
@@ -305,9 +306,37 @@ class Hooks:
         except Exception as error:
             self._world.fail(error)
 
+    def _enter(self, thing: object, name: str, kind: int) -> None:
+        """Before the step of a call of a method: record the call, if the method has a home outside."""
+        try:
+            known = type(thing), name
+            home = self._homes.get(known)
+            if home is None:
+                home = self._homes[known] = self._home_outside(type(thing), name)
+            if home:
+                frame = sys._getframe(2)
+                while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+                    frame = frame.f_back
+                self._world.enters(self._world.number(thing), kind, home, frame)
+        except Exception as error:
+            self._world.fail(error)
+
+    def _entered(self, thing: object, name: str) -> None:
+        """As `_enter`, after the step."""
+        if home := self._homes.get((type(thing), name)):
+            self._world.entered(self._world.number(thing), home)
+
+    def _home_outside(self, kind: type, name: str) -> str:
+        """The package of a method in Python. "" if it is in C, rewritten, of the standard library, or ours."""
+        method = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+        home = method.__module__ or "" if isinstance(method, FunctionType) else ""
+        package = home.partition(".")[0]
+        return "" if package in sys.stdlib_module_names or self._reach.is_known_module(home) else package
+
     def item(self, thing: object, key: object) -> object:
         if self._world.run.live:
             plan = self._plan(thing, "__getitem__")
+            self._enter(thing, "__getitem__", READ)
             if plan >= 0:
                 # The `__missing__` of a dict adds an item.
                 self._touch(thing, WRITE if hasattr(type(thing), "__missing__") else plan)
@@ -338,6 +367,7 @@ class Hooks:
 
     def _change(self, thing: object, name: str) -> None:
         plan = self._plan(thing, name)
+        self._enter(thing, name, WRITE)
         if plan >= 0:
             self._touch(thing, WRITE)
         elif plan == _LOOK:
@@ -346,6 +376,7 @@ class Hooks:
     def contains(self, key: object, thing: object) -> bool:
         if self._world.run.live:
             plan = self._plan(thing, "__contains__")
+            self._enter(thing, "__contains__", READ)
             if plan >= 0 or plan == _LOOK:
                 self._use_all((thing,), READ, deep=not isinstance(thing, dict | set))
         return key in thing  # type: ignore[operator]  # what the code does
@@ -356,6 +387,7 @@ class Hooks:
         if self._world.run.live:
             plan = self._plan(thing, name)
             if plan >= 0:
+                self._enter(thing, name, plan)
                 self._touch(thing, plan)
                 if name in _COMPARING:
                     self._use_all((thing,), READ, deep=True)
@@ -366,6 +398,7 @@ class Hooks:
                         break
                 if named:
                     self._use_all(named.values(), READ)
+                self._entered(thing, name)
             elif plan == _LOOK:
                 return self.callee(method)(*args, **named)
         return method(*args, **named)
@@ -448,6 +481,8 @@ class Hooks:
             if len(args) > 1 and isinstance(args[1], str):
                 self._use(args[0], args[1], access)
             return function(*args, **named)
+        if isinstance(function, MethodType):
+            self._enter(function.__self__, function.__name__, WRITE)
         reach = self._reach
         if function is next and args and (reach.is_lazy(type(args[0])) or self._enters(args[0])):
             self._touch(args[0], WRITE)
@@ -467,6 +502,8 @@ class Hooks:
                     bound = getattr(called, "__self__", None)
                     shallow = reader is function and getattr(called, "__name__", "") in _SHALLOW_COPIES
                     self._read_by_others(called, (bound, function, *args, *named.values()), shallow=shallow)
+        if isinstance(function, MethodType):
+            self._entered(function.__self__, function.__name__)
         return function(*args, **named)
 
     def _reads_attributes(self, function: object) -> bool:

@@ -11,12 +11,17 @@ only pytest.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 if TYPE_CHECKING:
     from purgatorio_stress.foreign.explored import AdapterResult
+
+_RIGHT: Final = (
+    "write the packages one by one, then the adapter: "
+    'purgatorio_interleavings("core", "store", "my_adapter:MyAdapter")'
+)
 
 
 @pytest.fixture
@@ -37,6 +42,10 @@ def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., Ad
         from purgatorio_stress.foreign.explored import explore_foreign, lines_of, table
         from purgatorio_stress.foreign.load import CannotLoad
 
+        if len(names) < 2 or not all(isinstance(one, str) for one in names):
+            pytest.fail(
+                f"{_RIGHT}, not purgatorio_interleavings({', '.join(map(repr, names))})", pytrace=False
+            )
         *packages, adapter = names
         try:
             done = explore_foreign(

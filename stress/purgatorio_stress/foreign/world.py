@@ -97,6 +97,10 @@ class World:
         """By `id` of an object and attribute: the object or a weak reference to it, and the number of the location."""
         self._identities: dict[int, tuple[object, int]] = {}
         self._unseen: set[_Place] = set()
+        self._entries: dict[int, dict[Task, _Place]] = {}
+        """By number of an object, the place of the last call of each task in `enters`."""
+        self._met: set[str] = set()
+        """The packages that are in `uncontrolled` because of such calls."""
         self.run = Execution(_Nobody(), [])
         self._order: Order[_Place] = Order(self.run)
         self.point: Callable[[int, int], None] = self.run.point
@@ -137,6 +141,7 @@ class World:
             shared.run = run
         self.threads_made = 0
         self.run_races.clear()
+        self._entries.clear()
         self.names.clear()
         self._early_used.clear()
         self._calls.clear()
@@ -287,6 +292,40 @@ class World:
             self._unseen.add(place)
         for where in self._order.unordered(number, place, writes=kind != READ):
             self._race(thing, name, where, place)
+
+    def enters(self, number: int, kind: int, package: str, frame: FrameType) -> None:
+        """Record that the task is about to call code of `package`, which is not rewritten, on an object. If no order is
+        between the calls of two threads, the verdict is not PASS, because no thread is switched in such a call."""
+        place = frame.f_code, frame.f_lasti
+        for where in self._order.unordered(number, place, writes=kind != READ):
+            self._meet(package, where, place)
+        self._entries.setdefault(number, {})[self.run.current] = place
+
+    def entered(self, number: int, package: str) -> None:
+        """End the run if another task is in a call on the object: the code called back, and the task was switched. The
+        locks of the code do not know tasks, so they would let both pass, or block the explorer."""
+        entries = self._entries[number]
+        mine = entries[self.run.current]
+        for task, place in entries.items():
+            if task is not self.run.current and self._is_in(task, place):
+                self._meet(package, place, mine)
+                self.run.finish(ExecutionEnd("cut"))
+
+    def _meet(self, package: str, first: _Place, second: _Place) -> None:
+        if package not in self._met:
+            self._met.add(package)
+            one, two = sorted(f"{_file(code.co_filename)}:{_line(code, at)}" for code, at in (first, second))
+            self.uncontrolled.add(
+                f"{package}, whose object two threads use at {one} and {two}: add --package {package}"
+            )
+
+    def _is_in(self, task: Task, place: _Place) -> bool:
+        """Whether the task is in the call at this place, and not only before it."""
+        frame, inside = None if task.finished else self._frame(task), False
+        while frame is not None and (frame.f_code, frame.f_lasti) != place:
+            inside |= not str(frame.f_globals.get("__name__")).startswith("purgatorio_stress.")
+            frame = frame.f_back
+        return inside and frame is not None
 
     def _race(self, thing: object, name: str, first: _Place, second: _Place) -> None:
         one, two = sorted(f"{_file(code.co_filename)}:{_line(code, at)}" for code, at in (first, second))

@@ -1,6 +1,7 @@
 """Objects with finalizers, which use shared data."""
 
 import threading
+import warnings
 
 
 class Connection:
@@ -79,3 +80,14 @@ class Collects(LeavesCycles):
     def check(self) -> None:
         super().check()
         assert self.ended in (1, 2), self.ended
+
+
+class WarnsOfItsEnd(EndsWithItsRun):
+    """Sound. Only the collector ends it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.me = self
+
+    def __del__(self) -> None:
+        warnings.warn("not closed", RuntimeWarning, stacklevel=2)
