@@ -347,6 +347,7 @@ def test_a_lost_unit_is_found(bug: str) -> None:
     clauses, shown = judged(bug)
     assert clauses - {"P2"} == {"O4"}
     assert "waits-beside-a-unit" in shown
+    assert "note, no call" in shown
     assert shown.count("try_complete_else_watch(") + shown.count("check_and_complete(") >= 3
     assert "at rest, no operation waits for k" in shown
     assert ("on_expiration(k" in shown) == (bug != "asks for no unit that is left")

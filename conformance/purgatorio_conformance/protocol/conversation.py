@@ -68,6 +68,8 @@ _MAX_HOLDS: Final = 64
 _MAX_DEPTH: Final = 64
 _MAX_RUNS: Final = 64
 """The driver ends the run if a task runs more often after one add, because its lines could be millions."""
+NOTE: Final = "note, no call"
+"""The thread, in traces and pictures, of what the driver notes about free units."""
 
 _FUNCTION_OF: Final[dict[type[Happening], str]] = {
     Fired: "timer_fire",
@@ -380,14 +382,14 @@ class Conversation:
         the end of this check. By then, each operation must be completed."""
         self.doubts.units = True
         self.are_ready(operations)
-        log = self._log("driver")
+        log = self._log(NOTE)
         ticket = log.call("check_and_complete", keys=(key,))
         return lambda: log.ret("check_and_complete", ticket, out=0)
 
     def are_ready(self, operations: Sequence[str]) -> None:
         """Record that each of these operations is ready (profile `hand-over`: there is a unit for it)."""
         for one in operations:
-            self._log("driver").at("ready", one, t_call=self._recorder.clock_ns())
+            self._log(NOTE).at("ready", one, t_call=self._recorder.clock_ns())
 
     def rests(self) -> None:
         """Record that all that was due has run."""
