@@ -23,7 +23,7 @@ from purgatorio.timer.calls import Repeated, bound
 from purgatorio.timer.interface import Timer, TimerClosed
 from purgatorio.timer.intrusive.timer import Handle, IntrusiveTimer
 from purgatorio.timer.task import ActionTask, TimerTask
-from purgatorio.timer.undriven import expect_a_driver
+from purgatorio.timer.undriven import expect_a_driver, refuse_a_second_reaper
 
 Args = TypeVarTuple("Args")
 
@@ -104,8 +104,8 @@ def _nothing() -> None:
 class ReaperTimer(Owned):
     """A timer with its own reaper, wrapped around another timer (Kafka's SystemTimerReaper).
 
-    Several users may share the timer, and its creator closes it. Raises ValueError for an empty name, and TypeError if
-    `timer` is no timer, or is a ReaperTimer.
+    Several users may share the timer, and its creator closes it. Raises ValueError for an empty name or a
+    timer that has a reaper, and TypeError if `timer` is no timer, or is a ReaperTimer.
 
     Around an `IntrusiveTimer`, `call_later` and `cancel` cost as much as without the wrapper.
     """
@@ -119,6 +119,7 @@ class ReaperTimer(Owned):
         given("a timer", timer)
         if isinstance(timer, ReaperTimer):
             raise TypeError("a ReaperTimer drains itself: use it as it is, or wrap its inner timer")
+        refuse_a_second_reaper(timer)
         super().__init__()
         self.name = reaper_name
         self._timer = timer

@@ -1,6 +1,7 @@
 """Functions on timers: arguments, repetition, refusals, and the warning for a timer that no thread drains."""
 
 import gc
+import re
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -9,6 +10,7 @@ import pytest
 from purgatorio import (
     THREADS,
     ActionTask,
+    GaugeRegistry,
     HashedWheel,
     IntrusiveTimer,
     ManualClock,
@@ -17,6 +19,7 @@ from purgatorio import (
     QueuedExecutor,
     ReaperTimer,
     Repeated,
+    Timer,
 )
 from reference.waiting import TIMERS, Never, Stepped
 
@@ -117,9 +120,7 @@ def test_a_timer_without_a_drain_warns(kind: str, how: str) -> None:
         del timer
         gc.collect()
     assert [one.category for one in told] == [RuntimeWarning]
-    assert "'t' ends with 1 pending task(s) that never ran, because no thread called advance_clock" in str(
-        told[0].message
-    )
+    assert "'t': 1 pending task(s) never ran, because no thread called advance_clock" in str(told[0].message)
 
 
 @pytest.mark.parametrize("kind", TIMERS)
@@ -162,9 +163,44 @@ def uses(kind: str) -> Iterator[Callable[[], object]]:
     yield from (lambda: made().close(), drained, reaped, waiting, by_hand, by_itself)
 
 
-def test_a_purgatory_without_a_driver_warns() -> None:
-    """Without its reaper, and without `pass_time`: no request in it ever times out."""
-    purgatory = Purgatory[Never]("p", reaper=False, complete_at_shutdown=False)
-    purgatory.try_complete_else_watch(Never(10_000), ["k"])
-    with pytest.warns(RuntimeWarning, match="'p' ends with 1 pending task.* pass_time"):
-        purgatory.close()
+@pytest.mark.parametrize("completes", [True, False])
+@pytest.mark.parametrize("own", [True, False])
+def test_a_purgatory_without_a_driver_warns(completes: bool, own: bool) -> None:
+    """Without its reaper, and without `pass_time`: no request in it ever times out. The controls were drained, are
+    empty, or have no time-outs."""
+
+    def told(waits: int, *, drains: bool = False, timer_enabled: bool = True) -> list[str]:
+        timer = IntrusiveTimer("p")
+        purgatory = Purgatory[Never](
+            "p",
+            None if own else timer,
+            reaper=False,
+            complete_at_shutdown=completes,
+            timer_enabled=timer_enabled,
+        )
+        for _ in range(waits):
+            purgatory.try_complete_else_watch(Never(10_000), ["k"])
+        if drains:
+            purgatory.pass_time()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            purgatory.close()
+            timer.close()
+        return [str(one.message) for one in caught]
+
+    (message,) = told(2)
+    assert re.match("timer 'p': 2 pending task.* pass_time", message)
+    assert told(2, drains=True) == told(0) == told(2, timer_enabled=False) == []
+
+
+@pytest.mark.parametrize("kind", TIMERS)
+@pytest.mark.parametrize("reap", [Purgatory[Never], ReaperTimer])
+def test_a_timer_has_one_reaper(kind: str, reap: Callable[[str, Timer], object]) -> None:
+    """Otherwise the first to close takes the time-outs of the other. The control has no reaper of its own."""
+    timer, registry = TIMERS[kind](), GaugeRegistry()
+    with Purgatory[Never]("first", timer, registry=registry):
+        for _ in range(2):
+            with pytest.raises(ValueError, match="this timer has a reaper, which will close it"):
+                reap("second", timer)
+        with Purgatory[Never]("second", timer, reaper=False, registry=registry) as second:
+            second.try_complete_else_watch(Never(10_000), ["k"])

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -154,28 +154,26 @@ def page_code(marker: str) -> str:
     return found[1]
 
 
-@pytest.fixture
-def registry() -> Iterator[purgatorio.GaugeRegistry]:
-    made = purgatorio.GaugeRegistry()
-
-    class Never(purgatorio.DelayedOperation):
-        def try_complete(self) -> bool:
-            return False
-
-        def on_complete(self) -> None:
-            pass
-
-    with purgatorio.Purgatory[Never]("requests", registry=made) as purgatory:
-        purgatory.try_complete_else_watch(Never(60_000), ["a", "b"])
-        yield made
-
-
-def test_the_prometheus_collector_of_the_page(registry: purgatorio.GaugeRegistry) -> None:
-    prometheus = pytest.importorskip("prometheus_client")
-    exec(page_code("prometheus"), {"registry": registry})
-    text = prometheus.generate_latest().decode()
-    assert 'purgatory_size{delayed_operation="requests"} 2.0\n' in text
-    assert 'num_delayed_operations{delayed_operation="requests"} 1.0\n' in text
+def test_the_queue_of_the_page_serves_one_request_with_an_item() -> None:
+    """The oldest first. The item of a client that leaves goes to the next request."""
+    replies: list[str | None] = []
+    names = {**vars(purgatorio), "reply": replies.append}
+    exec(page_code("queue"), names)
+    items, time = deque[str](), purgatorio.VirtualTime()
+    with purgatorio.Purgatory[purgatorio.DelayedOperation]("queue", time.timer, reaper=False) as purgatory:
+        first, second, third = (names["Get"](10, items) for _ in range(3))
+        for get in (first, second, third):
+            assert not purgatory.try_complete_else_watch(get, ["k"])
+        items.append("item")
+        assert purgatory.check_and_complete("k") == 1
+        assert (first.force_complete(), replies) == (False, ["item"])
+        assert second.force_complete()
+        items.appendleft(first.item)
+        assert purgatory.check_and_complete("k") == 1
+        assert (replies, third.item) == (["item", None, "item"], "item")
+        purgatory.try_complete_else_watch(names["Get"](10, items), ["k"])
+        time.advance(10)
+    assert replies[3:] == [None]
 
 
 WORKED_EXAMPLE = ROOT / "docs" / "measured" / "worked-example.md"

@@ -39,7 +39,7 @@ from purgatorio.sync import ExecutorClosed, Sync
 from purgatorio.threads import THREADS, off_the_loop
 from purgatorio.timer.interface import Timer, TimerClosed
 from purgatorio.timer.intrusive.timer import IntrusiveTimer
-from purgatorio.timer.undriven import expect_a_driver
+from purgatorio.timer.undriven import expect_a_driver, refuse_a_second_reaper, tell_undriven
 
 DEFAULT_SHARDS = 512
 """As in Kafka 2.2 and later (KAFKA-6431)."""
@@ -58,8 +58,8 @@ class Purgatory(Owned, Generic[Op]):
     `timer`: by default an `IntrusiveTimer` with a tick of 1 ms. `reaper=True`: a thread named `ExpirationReaper-<name>`
     drives the timer, and `close` closes the timer. `reaper=False`: several purgatories may share a `timer`, and the
     creator of the timer closes the timer. `timer_enabled=False`: operations never expire. `registry`: exports the
-    gauges. Raises ValueError for an empty name, fewer than 1 shard, a negative purge interval, or a `ReaperTimer`
-    together with `reaper`."""
+    gauges. Raises ValueError for an empty name, fewer than 1 shard, a negative purge interval, or, with
+    `reaper`, a `ReaperTimer` or a timer that has a reaper (noticed if the timer has the real clock)."""
 
     __slots__ = ("_closed", "_complete_at_shutdown", "_estimated_operations", "_owns_timer", "_purge_interval",
                  "_reaper", "_registry", "_sync", "_timer", "_timer_enabled", "_watcher_lists", "name")  # fmt: skip
@@ -88,6 +88,8 @@ class Purgatory(Owned, Generic[Op]):
             given("a gauge registry", registry)
         if reaper and isinstance(timer, ReaperTimer):
             raise ValueError("a ReaperTimer drains itself: write reaper=False")
+        if reaper:
+            refuse_a_second_reaper(timer)
         super().__init__()
         self.name = name
         self._sync = sync
@@ -314,6 +316,8 @@ class Purgatory(Owned, Generic[Op]):
                     completed += operation.force_complete()
                 except BaseException as error:
                     first = first_exit(first, error, operation)
+        if self._timer_enabled:
+            tell_undriven(self._timer, completed)
         if first is not None:
             raise first
         return completed
