@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,46 @@ def page_code(marker: str) -> str:
     found = re.search(rf"<!-- {marker} -->\n```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert found is not None
     return found[1]
+
+
+@pytest.fixture
+def registry() -> Iterator[purgatorio.GaugeRegistry]:
+    made = purgatorio.GaugeRegistry()
+
+    class Never(purgatorio.DelayedOperation):
+        def try_complete(self) -> bool:
+            return False
+
+        def on_complete(self) -> None:
+            pass
+
+    with purgatorio.Purgatory[Never]("requests", registry=made) as purgatory:
+        purgatory.try_complete_else_watch(Never(60_000), ["a", "b"])
+        yield made
+
+
+def test_the_prometheus_collector_of_the_page(registry: purgatorio.GaugeRegistry) -> None:
+    prometheus = pytest.importorskip("prometheus_client")
+    exec(page_code("prometheus"), {"registry": registry})
+    text = prometheus.generate_latest().decode()
+    assert 'purgatory_size{delayed_operation="requests"} 2.0\n' in text
+    assert 'num_delayed_operations{delayed_operation="requests"} 1.0\n' in text
+
+
+def test_the_observable_gauges_of_the_page(registry: purgatorio.GaugeRegistry) -> None:
+    """OpenTelemetry reads the same two numbers."""
+    metrics = pytest.importorskip("opentelemetry.sdk.metrics")
+    export = pytest.importorskip("opentelemetry.sdk.metrics.export")
+    reader = export.InMemoryMetricReader()
+    meter = metrics.MeterProvider([reader]).get_meter("test")
+    exec(page_code("opentelemetry"), {"registry": registry, "meter": meter})
+    found = {
+        metric.name: [point.value for point in metric.data.data_points]
+        for resource in reader.get_metrics_data().resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+    }
+    assert found == {"purgatory.size": [2], "purgatory.delayed_operations": [1]}
 
 
 def test_the_queue_of_the_page_serves_one_request_with_an_item() -> None:
