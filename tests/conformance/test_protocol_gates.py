@@ -1154,6 +1154,44 @@ def test_a_pause_at_a_line_is_shown_in_the_counterexample() -> None:
     assert "p1-t" not in shown
 
 
+@pytest.mark.parametrize("answered", [True, False])
+def test_the_call_that_is_paused_is_shown(answered: bool) -> None:
+    """Also an advance, which names no task, and the first event of the trace. The pause ends after the answer before it."""
+    made = Trace("timer-cancel-barrier")
+    made.add("p1-t", delay_ns=10 * MS)
+    made.add("p1-live", delay_ns=900 * MS)
+    with made.call("advance_clock", th="caller-0"):
+        made.wait(10 * MS)
+        made.cancel("p1-t", th="caller-1")
+        made.fire("p1-t", th="caller-0")
+    session = (
+        '> {"m":"add","n":2,"id":"p1-t","delay_ns":10000000}',
+        '> {"m":"add","n":3,"id":"p1-live","delay_ns":900000000}',
+        '> {"m":"advance","n":4,"now_ns":10000000}',
+        '< {"m":"held","hold":1,"f":"step","during":4}',
+        '> {"m":"cancel","n":5,"lane":1,"id":"p1-t"}',
+        *['< {"m":"answer","n":5,"out":1}'] * answered,
+        '> {"m":"go","n":6,"holds":[1]}',
+        '< {"m":"enter","f":"timer_fire","id":"p1-t","during":4}',
+    )
+    judged = judge(RecordedRun(made.header, tuple(made.events)))
+    since_i, pauses = in_trace(session, judged.table)
+    for whole in (True, False):
+        shown = render(judged.example("T4", "t.jsonl", whole=whole, since_i=since_i, pauses=pauses))
+        cancels = ("continues", "} timer_cancel") if not answered else ("} timer_cancel", "continues")
+        words = (
+            "timer_add(10 ms)",
+            "advance_clock {",
+            "is paused",
+            "timer_cancel {",
+            *cancels,
+            " timer_fire {",
+        )
+        places = [*map(shown.index, words)]
+        assert places == sorted(places)
+        assert ("p1-live" in shown) is whole
+
+
 def test_real_time_alone_has_the_runs_that_virtual_time_has_otherwise() -> None:
     command = (*PYTHON[:1], str(EXAMPLES / "reference_purgatory.py"))
     modes = {time: {one.mode for one in command_subjects(command, time=time)} for time in ("real", "all")}

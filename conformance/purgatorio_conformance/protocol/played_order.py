@@ -19,6 +19,11 @@ from purgatorio_spec.show.selection import Tasks
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 
+_OF_NO_TASK: Final = {
+    "advance": "advance_clock", "check": "check_and_complete", "cancel_key": "cancel_for_key", "gauge": "gauge",
+}  # fmt: skip
+"""The calls that name no task or operation, each with its function in the trace."""
+
 STEPS_MOST: Final = 5_000
 """The most steps of a program that are executed."""
 
@@ -163,14 +168,16 @@ def from_its_start(session: Sequence[str], operation: str) -> tuple[str, ...]:
 
 def in_trace(session: Sequence[str], events: pa.Table) -> tuple[int, Pauses]:
     """The first event of a session in its trace, and the pauses of threads at steps."""
-    names = ("i", "ph", "f", "id")
+    names = ("i", "ph", "f", "id", "c")
     rows = [*zip(*(events.column(name).to_pylist() for name in names), strict=True)]
-    at, first = -1, 0
+    at, first = -1, -1
     callers: dict[int, str] = {}
+    calls: dict[int, int] = {}
     threads: dict[int, str] = {}
     found: dict[int, list[tuple[str, str]]] = {}
     for line in session:
         said = orjson.loads(line[2:])
+        after = enumerate(rows[at + 1 :], at + 1)
         match said:
             case {"m": "held", "hold": hold, "f": f} if f == STEP:
                 threads[hold] = callers.get(said.get("during"), f"subject/{said.get('th', '')}")
@@ -179,15 +186,25 @@ def in_trace(session: Sequence[str], events: pa.Table) -> tuple[int, Pauses]:
             case {"m": "go", "holds": holds}:
                 goes = [(threads[hold], "continues") for hold in holds if hold in threads]
                 found.setdefault(rows[max(at, 0)][0], []).extend(goes)
-            case {"m": m, "id": whose} if line[0] == ">" or m in ("enter", "leave"):
-                is_end, f = m == "leave", said.get("f")
+            case {"m": "answer", "n": n} if n in calls:
+                at = next((place for place, row in after if row[4] == calls[n]), at)
+            case {"m": m} if (
+                # The trace may have earlier runs. The first call with a name is not in these.
+                (m in _OF_NO_TASK and at >= 0)
+                or ("id" in said and (line[0] == ">" or m in ("enter", "leave")))
+            ):
+                whose, f = said.get("id"), _OF_NO_TASK.get(m, said.get("f"))
+                is_end = m == "leave"
                 mine = (
                     place
-                    for place, row in enumerate(rows[at + 1 :], at + 1)
+                    for place, row in after
                     if row[3] == whose and f in (None, row[2]) and (row[1] == "ret") is is_end
                 )
+                known = at
                 at = next(mine, at)
-                first = first or rows[max(at, 0)][0]
+                first = first if first >= 0 else rows[max(at, 0)][0]
+                if line[0] == ">" and at > known:
+                    calls[said["n"]] = rows[at][0]
         if line[0] == ">":
             callers[said["n"]] = f"caller-{said.get('lane', 0)}"
-    return first, found
+    return max(first, 0), found

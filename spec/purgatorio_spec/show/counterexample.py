@@ -172,8 +172,9 @@ def counterexample(
         hidden = _OF_NOBODY[:-1] if violation.clause == "T2" else _OF_NOBODY
         kept = before.filter(pc.invert(pc.is_in(before.column("f"), value_set=pa.array(hidden))))
     elif beside := company_of(kept, violation, [events]):
-        beside |= set(kept.column("i").to_numpy().tolist())
-        kept = events.filter(pa.array(np.isin(events.column("i").to_numpy(), list(beside))))
+        kept = _also(kept, events, beside)
+    if pauses:
+        kept = _also(kept, events, _paused_calls(events, pauses, max(violation.events)))
     if kind_of(violation) == "check":
         kept = _of_judged_thread(kept, violation.events)
     recorded = _shown(_head_and_tail(kept, violation.events), set(violation.events))
@@ -183,6 +184,30 @@ def counterexample(
     picked = _with_gaps([rows[at] for at in chosen], chosen)
     shown = tuple(_nested([*_with_pauses(picked, pauses or {}, max(violation.events))]))
     return Counterexample(file, run, violation, count, shown, left_out, pending=str(tasks or ""))
+
+
+def _also(kept: pa.Table, events: pa.Table, positions: set[int]) -> pa.Table:
+    """The kept events, and those at these positions."""
+    wanted = [*positions, *kept.column("i").to_pylist()]
+    return events.filter(pa.array(np.isin(events.column("i").to_numpy(), wanted)))
+
+
+def _paused_calls(events: pa.Table, pauses: Pauses, last_i: int) -> set[int]:
+    """The positions of the innermost calls in which threads are paused, and of their returns up to `last_i`."""
+    open_calls: dict[str, list[int]] = {}
+    found: set[int] = set()
+    columns = (events.column(name).to_pylist() for name in ("i", "th", "ph", "c"))
+    for i, th, ph, c in zip(*columns, strict=True):
+        if i > last_i:
+            break
+        stack = open_calls.setdefault(th, [])
+        if ph == "call":
+            stack.append(i)
+        elif c in stack:
+            del stack[stack.index(c) :]
+        found |= {i} if c in found else set()
+        found |= {open_calls[one][-1] for one, _ in pauses.get(i, ()) if open_calls.get(one)}
+    return found
 
 
 def operation_rows(events: pa.Table, operation: str) -> tuple[ShownEvent, ...]:
