@@ -1156,7 +1156,8 @@ def test_a_pause_at_a_line_is_shown_in_the_counterexample() -> None:
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_the_call_that_is_paused_is_shown(answered: bool) -> None:
-    """Also an advance, which names no task, and the first event of the trace. The pause ends after the answer before it."""
+    """Also an advance, which names no task, and the first event of the trace. The thread continues after the answers
+    before its `go`."""
     made = Trace("timer-cancel-barrier")
     made.add("p1-t", delay_ns=10 * MS)
     made.add("p1-live", delay_ns=900 * MS)

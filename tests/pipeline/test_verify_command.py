@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import signal
 import sys
 from pathlib import Path
 
@@ -179,6 +180,27 @@ def test_a_short_trace_that_does_not_show_it_is_not_left(
     shown = drive.ToShow(one, run, "T1").shown(1, 40, tmp_path)
     left = list(tmp_path.glob("*-shortest-T1.jsonl"))
     assert (isinstance(shown, Minimal), bool(left)) == (broken and found, broken and found)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_the_minimizing_leaves_the_verdict(
+    sent: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Status 1 and the counterexample of the run, without the unfinished trace of a shorter program."""
+
+    def cut(subject: CommandSubject, trace: Path, clause: str, *_: object) -> None:
+        trace.with_name(f"{subject.name}-seed1-shortest-{clause}.jsonl").write_text("{}")
+        signal.raise_signal(sent)
+
+    monkeypatch.setattr(drive, "shortest_of_run", cut)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler), signal.getsignal(signal.SIGTERM)
+    done = verify(tmp_path, f"{WHEEL} --bug", options=())
+    signal.signal(signal.SIGINT, before[0])
+    assert signal.getsignal(signal.SIGTERM) == before[1]
+    assert done.exit_code == 1
+    assert "stopped by a signal" in done.stdout
+    assert "T1 VIOLATED" in done.stdout
+    assert not [*(tmp_path / "traces").glob("*-shortest-*")]
 
 
 @pytest.mark.parametrize(

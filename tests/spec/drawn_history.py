@@ -320,6 +320,15 @@ class Player:
 
     def register(self, th: str, op: Op) -> Steps:
         c = self.note(th, "call", "try_complete_else_watch", op.id, keys=op.keys, delay_ns=op.delay_ns)
+        # A table of requests may arm before its first evaluation.
+        armed = self.profile == "pending-flag" and not self.fault and self.random.random() < 0.2
+        if armed and op.delay_ns is not None:
+            yield from self.add(th, op.id, op.delay_ns)
+            for _ in range(self.random.randrange(60)):
+                yield
+            if op.completed:
+                self.note(th, "ret", "try_complete_else_watch", op.id, c=c, out=0)
+                return
         try:
             won = yield from (self.register_locked if self.profile == "locked" else self.register_flag)(
                 th, op
@@ -328,7 +337,7 @@ class Player:
             self.note(th, "ret", "try_complete_else_watch", op.id, c=c, err="Boom")
             return
         done = won or op.completed
-        if not done and op.delay_ns is not None and not self.broken("not-armed"):
+        if not (armed or done) and op.delay_ns is not None and not self.broken("not-armed"):
             yield from self.add(th, op.id, op.delay_ns)
             if self.ops[op.id].completed:
                 yield from self.cancel(th, op.id)

@@ -142,3 +142,9 @@ def test_a_cancel_of_a_task_that_ran_is_reported_as_such() -> None:
     (example,) = told.made(1).judge().clauses["T4"].causes["cancelled-after-it-ran"].examples
     assert "had run" in example.seen
     assert "-" not in example.seen
+
+
+def test_the_adds_that_are_no_cause_of_a_fire_are_told() -> None:
+    (told,) = (one for one in STORIES if one.name == "t3_twice_after_an_add_again_for_now")
+    (example,) = told.made(1).judge().clauses["T3"].causes["fired-twice"].examples
+    assert example.allowed == "fires at most once for each add that was in force and due at a fire (1 of 2 adds)"

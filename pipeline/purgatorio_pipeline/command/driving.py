@@ -188,9 +188,13 @@ class ToShow:
 
     def shown(self, seed: int, operations: int, folder: Path) -> Minimal | str:
         """Returns the minimized session, or why there is none. Writes its trace to `folder`; deletes a trace that does
-        not violate the clause."""
+        not violate the clause, and after an interrupt."""
         path = folder / f"{self.run.run}-shortest-{self.clause}.jsonl"
-        found = self.unfit or self._found(path, seed, operations, folder)
+        try:
+            found = self.unfit or self._found(path, seed, operations, folder)
+        except KeyboardInterrupt:
+            path.unlink(missing_ok=True)
+            raise
         if path.exists() and (isinstance(found, str) or not (self.fails or _breaks(path, self.clause))):
             path.unlink()
             return found if isinstance(found, str) else _NOT_AGAIN

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 import textwrap
@@ -123,9 +124,13 @@ def command(asked: VerifyOptions) -> None:
         failures = [record.ours for record in records if record.ours is not None]
         if wanted := to_show(judged.result, driven, seed):
             with progress("minimizing the counterexamples", quiet=output.json) as going:
-                shown = shortest_sessions(wanted, seed, operations, place, going.tell, failures, notes)
-                with surviving("showing the shortest programs", failures):
-                    judged = by_shortest(judged, shown)
+                # The runs are judged. A signal ends only the search for shorter programs.
+                try:
+                    shown = shortest_sessions(wanted, seed, operations, place, going.tell, failures, notes)
+                    with surviving("showing the shortest programs", failures):
+                        judged = by_shortest(judged, shown)
+                except KeyboardInterrupt:
+                    notes.append("not minimized: stopped by a signal")
         judged = replace(judged, failures=[*judged.failures, *failures])
         status = _show(judged, driven, shown, notes, output)
         sys.exit(status)
@@ -134,8 +139,10 @@ def command(asked: VerifyOptions) -> None:
 @contextmanager
 def _traces_folder(traces: Path | None, *, quiet: bool) -> Iterator[Path]:
     """The folder of the traces, which is told at the end. A temporary folder is removed if it is empty or all passed:
-    the replay lines name the other traces, also those that were recorded before Ctrl-C."""
+    the replay lines name the other traces, also those that were recorded before Ctrl-C. SIGTERM (from `timeout`) ends
+    the body like Ctrl-C."""
     folder = traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         yield folder
     except (SystemExit, KeyboardInterrupt, OSError) as ended:
@@ -147,6 +154,8 @@ def _traces_folder(traces: Path | None, *, quiet: bool) -> Iterator[Path]:
         elif not quiet:
             click.echo(f"traces: {folder}")
         raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _told_early(going: Progress, early: dict[Path, Judged], *, full: bool) -> Callable[[RunRecord], None]:

@@ -59,9 +59,10 @@ O4 = Clause("O4")
 def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     """Judge whether a ready operation is completed in time.
 
-    Rule 3 allows an expiry in two cases:
+    Rule 3 allows an expiry in three cases:
 
     - The expiry began before the check returned.
+    - The completion began before the registration returned. (A table may arm the time-out before its first evaluation.)
     - At the claim, a `try_complete` was running, or a thread may have been about to begin one, or a `try_complete` that
       began after the check had just returned. Then another thread may have been about to complete the operation. In
       real time, "just" means less than a second ago. In virtual time, the clock has not moved since. (It may have moved
@@ -206,7 +207,9 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
         if any(call.ret_i is None for call in history.calls()) or _may_evaluate_yet(run, history, check):
             return STILL_OPEN
         return Broken("never-claimed", (ready_i, check.call_i, check.ret_i), allowed, _how_it_ended(history))
-    if not _expired_after(run, history, claim, check) or _an_evaluation_was_due(run, history, check, claim):
+    registered_i = history.registration.end_i if history.registration is not None else NEVER
+    left = _expired_after(run, history, claim, check) and not _claimed_before(history, registered_i)
+    if not left or _an_evaluation_was_due(run, history, check, claim):
         return KEPT
     if _may_evaluate_yet(run, history, check):
         return STILL_OPEN
