@@ -2,6 +2,7 @@
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from purgatorio_conformance.protocol.missed_deadline import past_deadlines
 from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.subject.plan import MS
 from purgatorio_spec.trace.recorder import Recorder
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "subjects" / "reference_purgatory.py"
@@ -141,3 +143,14 @@ def test_a_missing_check_for_sleeping_threads_is_reported(
     assert sum("no late_real_ns" in line for _, line in not_looked_for(subjects)) == told
     virtual = [one for one in subjects if one.virtual]
     assert not [line for _, line in not_looked_for(virtual) if "late_real_ns" in line]
+
+
+def test_the_lateness_that_real_time_allows_is_reported(tmp_path: Path) -> None:
+    """With the turn of the wheel, which may be shorter: then no run sees it. Virtual time leaves no such gap."""
+    subjects = command_subjects(command({}, tmp_path))
+    of = replace(subjects[0].description, tick_ns=MS, wheel_size=16, late_ns=MS)
+    subjects = [replace(one, description=of) for one in subjects]
+    real = [one for one in subjects if not one.virtual]
+    (said,) = (line for _, line in not_looked_for(real) if "late by up to" in line)
+    assert "late by up to 10.001 s, for example by a turn of a wheel (16 ms)" in said
+    assert not [line for _, line in not_looked_for(subjects) if "late by up to" in line]

@@ -19,6 +19,7 @@ from purgatorio_conformance.protocol.small_program import (
     OTHER_WAYS,
     SEQUENCE,
 )
+from purgatorio_spec.durations import exact
 
 
 def _parts(subjects: Sequence[CommandSubject]) -> Iterator[tuple[str, Part, list[CommandSubject]]]:
@@ -71,6 +72,19 @@ def _not_asked(way: CommandSubject) -> str:
     return f"not tested ({takes}): a negative delay that is treated as zero, or as a long delay"
 
 
+def _not_late(ways: Sequence[CommandSubject]) -> str:
+    """Describe the lateness that runs in real time allow; empty if a run had virtual time, or without a late bound."""
+    first, of = ways[0], ways[0].description
+    if of.late_ns is None or any(way.virtual for way in ways):
+        return ""
+    turn = f" ({exact(of.tick_ns * of.wheel_size)})" if of.tick_ns and of.wheel_size else ""
+    allowed = exact(of.late_ns + first.late_slack_ns)
+    return (
+        f"not tested (no run in virtual time): a task that runs late by up to {allowed}, for example by a turn of a"
+        f" wheel{turn}"
+    )
+
+
 def _not_declared(description: Description, looks_for: str, gated: bool) -> str:
     """What a description lacks for programs of this class, if no run had such a program."""
     if not gated:
@@ -82,8 +96,8 @@ def _not_declared(description: Description, looks_for: str, gated: bool) -> str:
 
 def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     """For each program and part, by name: the classes of bugs that were not tested, or only by chance in free runs,
-    with the reason. Then: whether negative delays, and delays that a thread may sleep past, were not used. For each
-    mode: the parts that were left out, and the small programs that did not run with pauses at lines."""
+    with the reason. Then: whether negative delays, and delays that a thread may sleep past, were not used, and the
+    lateness that real time allows. For each mode: the parts that were left out, and the small programs that did not run with pauses at lines."""
     found: list[tuple[str, str]] = []
     for name, part, ways in _parts(subjects):
         looked = _looked(ways)
@@ -122,6 +136,8 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         found += [(name, f"not run ({next(iter(rare.values()))}): {', '.join(rare)}")] if rare else []
         if not units and (never := _not_asked(ways[0])):
             found.append((name, never))
+        if not units and (late := _not_late(ways)):
+            found.append((name, late))
         if any(way.mode == "real" and way.description.late_real_ns is None for way in ways):
             found.append((name, _ASLEEP))
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
