@@ -4,6 +4,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,3 +155,13 @@ def test_the_lateness_that_real_time_allows_is_reported(tmp_path: Path) -> None:
     (said,) = (line for _, line in not_looked_for(real) if "late by up to" in line)
     assert "late by up to 10.001 s, for example by a turn of a wheel (16 ms)" in said
     assert not [line for _, line in not_looked_for(subjects) if "late by up to" in line]
+
+
+@pytest.mark.parametrize(("changes", "told"), [({}, 1), ({"unit_ns": MS}, 0), ({"tick_ns": None}, 0)])
+def test_periods_below_a_tick_are_reported(changes: dict[str, Any], told: int, tmp_path: Path) -> None:
+    (one, *_) = command_subjects(command({}, tmp_path))
+    can = (*one.description.capabilities, "fixed-rate")
+    of = replace(one.description, **{"tick_ns": MS, "unit_ns": 1, "capabilities": can, **changes})
+    for periodic, count in ((of, told), (replace(of, capabilities=one.description.capabilities), 0)):
+        said = not_looked_for([replace(one, part="timer", description=periodic)])
+        assert sum("periods below a tick" in line for _, line in said) == count

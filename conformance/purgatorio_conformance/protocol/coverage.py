@@ -85,6 +85,13 @@ def _not_late(ways: Sequence[CommandSubject]) -> str:
     )
 
 
+def _not_repeated(of: Description) -> str:
+    """Describe the missing test of periods below a tick, which a sound timer may round up; empty without ticks."""
+    if not of.tick_ns or of.tick_ns <= of.unit_ns or {"fixed-rate", "fixed-delay"}.isdisjoint(of.capabilities):
+        return ""
+    return f"not tested (tick_ns is {of.tick_ns:,}): periods below a tick, which a timer may round up"
+
+
 def _not_declared(description: Description, looks_for: str, gated: bool) -> str:
     """What a description lacks for programs of this class, if no run had such a program."""
     if not gated:
@@ -96,8 +103,8 @@ def _not_declared(description: Description, looks_for: str, gated: bool) -> str:
 
 def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     """For each program and part, by name: the classes of bugs that were not tested, or only by chance in free runs,
-    with the reason. Then: whether negative delays, and delays that a thread may sleep past, were not used, and the
-    lateness that real time allows. For each mode: the parts that were left out, and the small programs that did not run with pauses at lines."""
+    with the reason. Then: whether negative delays, and delays that a thread may sleep past, were not used, the
+    lateness that real time allows, and periods below a tick. For each mode: the parts that were left out, and the small programs that did not run with pauses at lines."""
     found: list[tuple[str, str]] = []
     for name, part, ways in _parts(subjects):
         looked = _looked(ways)
@@ -136,8 +143,9 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         found += [(name, f"not run ({next(iter(rare.values()))}): {', '.join(rare)}")] if rare else []
         if not units and (never := _not_asked(ways[0])):
             found.append((name, never))
-        if not units and (late := _not_late(ways)):
-            found.append((name, late))
+        if not units:
+            periods = _not_repeated(ways[0].description) if part == "timer" else ""
+            found += [(name, said) for said in (_not_late(ways), periods) if said]
         if any(way.mode == "real" and way.description.late_real_ns is None for way in ways):
             found.append((name, _ASLEEP))
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
