@@ -7,6 +7,8 @@ import (
 	"io"
 	"math/rand"
 	"os"
+	"path"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -470,14 +472,14 @@ func (r *run) call(f, id string, _ *int64) func(result) {
 
 func (r *run) pause(f, id string) {
 	if slices.Contains(r.gates, f) {
-		r.hold(f, id)
+		r.hold(f, id, "")
 	} else if !r.virtual && len(r.gates) == 0 {
 		dwell()
 	}
 }
 
 // hold makes this goroutine wait for the driver's word, and make the calls that it is given meanwhile.
-func (r *run) hold(f, id string) {
+func (r *run) hold(f, id, at string) {
 	me := goroutine()
 	number := r.holds.Add(1)
 	there := make(chan message, 64)
@@ -497,6 +499,9 @@ func (r *run) hold(f, id string) {
 	line := map[string]any{"m": "held", "hold": number, "f": f}
 	if id != "" {
 		line["id"] = id
+	}
+	if at != "" {
+		line["at"] = at
 	}
 	r.here(line, me, r.crowd.enter(me))
 	defer r.crowd.leave(me)
@@ -522,6 +527,23 @@ func dwell() {
 
 var stepping atomic.Pointer[run]
 
+// place names the code that called Step, and its caller: of a wrapped lock, the code that takes it.
+func place() string {
+	pcs := make([]uintptr, 2)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	inner, more := frames.Next()
+	said := where(inner)
+	if more {
+		outer, _ := frames.Next()
+		said += " from " + where(outer)
+	}
+	return said[:min(len(said), 200)]
+}
+
+func where(frame runtime.Frame) string {
+	return fmt.Sprintf("%s (%s:%d)", path.Base(frame.Function), path.Base(frame.File), frame.Line)
+}
+
 // Step is a scheduling point in the code under test, where the driver may make a goroutine wait. Put it between two
 // accesses to shared state, and set Promises.Steps. Without a driver it costs one atomic read.
 func Step() {
@@ -540,6 +562,6 @@ func Step() {
 	}
 	r.lock.Unlock()
 	if stop {
-		r.hold("step", "")
+		r.hold("step", "", place())
 	}
 }

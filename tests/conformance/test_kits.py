@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -147,6 +148,24 @@ def test_what_was_read_is_answered_at_the_end_of_input(toys: Toys) -> None:
         if "n" in (said := json.loads(line)) and "f" not in said
     ]
     assert (done.returncode, sorted(answered)) == (0, list(range(len(calls)))), done.stderr
+
+
+@pytest.mark.parametrize("toys", ["go"], indirect=True)
+def test_a_pause_of_go_has_the_lines_of_the_step_and_its_caller(toys: Toys) -> None:
+    calls = (
+        {"m": "start", "part": "purgatory", "time": "virtual", "now_ns": 0, "gates": ["step"]},
+        {"m": "register", "id": "op", "keys": ["k"], "delay_ns": 5_000_000, "step": 1},
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen(toys.command("purgatory", False), stdin=pipe, stdout=pipe, text=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write("".join(json.dumps({**call, "n": n}) + "\n" for n, call in enumerate(calls)))
+        child.stdin.flush()
+        held = next(said for line in child.stdout if (said := json.loads(line))["m"] == "held")
+        child.kill()
+    place = r"\S+ \(\w+\.go:\d+\)"
+    assert re.fullmatch(rf"toy\.{place} from {place}", held["at"]), held
 
 
 @pytest.mark.slow

@@ -87,7 +87,11 @@ def _not_late(ways: Sequence[CommandSubject]) -> str:
 
 def _not_repeated(of: Description) -> str:
     """Describe the missing test of periods below a tick, which a sound timer may round up; empty without ticks."""
-    if not of.tick_ns or of.tick_ns <= of.unit_ns or {"fixed-rate", "fixed-delay"}.isdisjoint(of.capabilities):
+    if (
+        not of.tick_ns
+        or of.tick_ns <= of.unit_ns
+        or {"fixed-rate", "fixed-delay"}.isdisjoint(of.capabilities)
+    ):
         return ""
     return f"not tested (tick_ns is {of.tick_ns:,}): periods below a tick, which a timer may round up"
 
@@ -104,7 +108,8 @@ def _not_declared(description: Description, looks_for: str, gated: bool) -> str:
 def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     """For each program and part, by name: the classes of bugs that were not tested, or only by chance in free runs,
     with the reason. Then: whether negative delays, and delays that a thread may sleep past, were not used, the
-    lateness that real time allows, and periods below a tick. For each mode: the parts that were left out, and the small programs that did not run with pauses at lines."""
+    lateness that real time allows, and periods below a tick. For each mode: the parts that were left out, and the small
+    programs that did not run with pauses at lines."""
     found: list[tuple[str, str]] = []
     for name, part, ways in _parts(subjects):
         looked = _looked(ways)
