@@ -530,13 +530,14 @@ class CommandSubject:
         fit = fitted(plan, self.shape, self.part, one_lane)
         dues = timeline(fit, self.part, one_lane)
 
+        reaches = self.boundaries and plan.timers >= REACHES_FROM
+
         def tell(done: int) -> None:
-            # In virtual time, the phases beyond the plan take about as long as the plan.
-            drive.tell(min(done, fit.timers) // (1 if real else 2))
+            # The phases beyond the plan take about as long as the plan.
+            drive.tell(min(done, fit.timers) // (2 if reaches or not real else 1))
 
         told = replace(drive, tell=tell)
         if real:
-            reaches = self.boundaries and plan.timers >= REACHES_FROM
             drive_real(told, dues, self._give_up_ns(fit), self._lost_ns, reaches=reaches)
             if reaches:
                 self.account.left_out = past_deadlines(told, child.threads())
