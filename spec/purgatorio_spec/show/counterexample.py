@@ -188,8 +188,8 @@ def counterexample(
 
 def _also(kept: pa.Table, events: pa.Table, positions: set[int]) -> pa.Table:
     """The kept events, and those at these positions."""
-    wanted = [*positions, *kept.column("i").to_pylist()]
-    return events.filter(pa.array(np.isin(events.column("i").to_numpy(), wanted)))
+    wanted = positions | set(kept.column("i").to_numpy().tolist())
+    return events.filter(pa.array(np.isin(events.column("i").to_numpy(), list(wanted))))
 
 
 def _paused_calls(events: pa.Table, pauses: Pauses, last_i: int) -> set[int]:
