@@ -32,6 +32,7 @@ from purgatorio_conformance.suite.in_process import DrivenTimer
 from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.recording import JudgedRun
 from purgatorio_spec.verdict import Verdict
 
 TOY: Final = Path(__file__).resolve().parents[2] / "examples" / "subjects" / "toy_periodic.py"
@@ -262,6 +263,39 @@ def test_a_reset_after_a_reset_inside_the_run(orphans: bool, monkeypatch: pytest
     judged = gated.play(gated.PERIODIC, gated.of_timer(promise, lambda _: Debouncer(orphans=orphans)))
     assert not judged.broken_off
     assert broken(judged.result) == ({"T11"} if orphans else set())
+
+
+class Watchdog(Debouncer):
+    """A reset starts the delay of the add again: this timer knows no other."""
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        handle = super().add(delay_ns, task)
+        self.delays = [*getattr(self, "delays", []), (handle, delay_ns)]
+        return handle
+
+    def reset(self, handle: object, delay_ns: int) -> bool:
+        if delay_ns != next(delay for one, delay in self.delays if one is handle):
+            raise ValueError(f"{delay_ns} is not its delay")
+        return super().reset(handle, delay_ns)
+
+
+@pytest.mark.parametrize(
+    ("part", "orphans", "found"),
+    [(gated.PERIODIC, False, set()), (gated.PERIODIC, True, {"T11"}), (gated.SCOPE, False, set())],
+)
+def test_a_reset_may_have_the_delay_of_the_add(
+    part: str, orphans: bool, found: Set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control does not declare it, so it gets resets with other delays."""
+    monkeypatch.setattr(gated, "_OPERATIONS", 100)
+
+    def judged(*offers: str) -> JudgedRun:
+        promise = replace(PROMISE, offers=offers, turn=None, catch_up=None)
+        return gated.play(part, gated.of_timer(promise, lambda _: Watchdog(orphans=orphans)))
+
+    clean = judged("reset", "reset-same")
+    assert (broken(clean.result), bool(clean.broken_off)) == (found, False)
+    assert "calls ended with an error" in str(judged("reset").broken_off)
 
 
 class Owners:

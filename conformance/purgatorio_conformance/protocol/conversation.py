@@ -19,7 +19,7 @@ that is paused there makes no calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from purgatorio_conformance.protocol.adapter_hints import AdapterHints
@@ -346,6 +346,7 @@ class Conversation:
         `hold`: the paused thread that makes the call, instead of a caller (`lane`). A `go` needs neither. `steps`:
         where the call pauses.
         """
+        call = self._as_declared(call)
         number, self._next = self._next, self._next + 1
         of_lane: int | None = None
         if hold is not None:
@@ -376,6 +377,14 @@ class Conversation:
         if before_sending is not None:
             before_sending()
         return call_line(number, call, lane, hold, steps)
+
+    def _as_declared(self, call: Call) -> Call:
+        """The call. A reset gets the delay of the add, if the subject knows no other delay."""
+        same = self.description is not None and "reset-same" in self.description.capabilities
+        if not same or not isinstance(call, Reset) or call.id in self._periodic:
+            return call
+        known = self._operations.get(call.id)
+        return call if known is None or known.delay_ns is None else replace(call, delay_ns=known.delay_ns)
 
     def owes(self, operations: Sequence[str], key: str) -> Callable[[], None]:
         """Record that the operations are ready, and that a check of their key begins. Returns a function that records

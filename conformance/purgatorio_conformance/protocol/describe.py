@@ -18,7 +18,17 @@ _MUST_REPORT: Final[dict[Part, frozenset[str]]] = {
     "purgatory": frozenset({"on_complete", "force_complete"}),
 }
 _SINCE_1_2: Final = frozenset(
-    {"fixed-rate", "fixed-delay", "reset", "reset-periodic", "period-first", "lasting", "turns", "amounts"}
+    {
+        "fixed-rate",
+        "fixed-delay",
+        "reset",
+        "reset-same",
+        "reset-periodic",
+        "period-first",
+        "lasting",
+        "turns",
+        "amounts",
+    }
 )
 _SINCE_1_1: Final = frozenset({"add-again", "add-same", "failing"})
 _PERIODIC: Final = {

@@ -46,6 +46,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "fixed-rate": "1.2: knows `repeat` at a fixed rate; `catch_up` declares the rule for missed runs",
     "fixed-delay": "1.2: knows `repeat` with a fixed delay from the end of a run to the next run",
     "reset": "1.2: knows `reset`",
+    "reset-same": "1.2: `reset` always has the delay of the task's `add`, as in a watchdog",
     "reset-periodic": "1.2: knows `reset` of a periodic task: its periods begin again, also after a `cancel`",
     "period-first": "1.2: the first run of a `repeat` comes one period after it: `delay_ns` is always the period",
     "lasting": "1.2: inside a run of a task, an `advance` only moves the clock: the run lasts",

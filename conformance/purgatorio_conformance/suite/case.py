@@ -263,7 +263,7 @@ def cases(kind: Kind, promise: Promise, part: str = "", description: Description
     ]
 
 
-_REAL_OFFERS: Final = ("fixed-rate", "fixed-delay", "reset", "period-first")
+_REAL_OFFERS: Final = ("fixed-rate", "fixed-delay", "reset", "reset-same", "period-first")
 
 
 def plan_cases(promise: Promise, seeds: tuple[int, ...], timers: int) -> list[Case]:

@@ -54,6 +54,7 @@ OFFERS: Final[Mapping[str, str]] = {
     "fixed-rate": "timers: `fixed_rate`; the promise says its `catch_up`",
     "fixed-delay": "timers: `fixed_delay`",
     "reset": "timers: `reset`",
+    "reset-same": "timers: a reset always has the delay of the add, as in a watchdog",
     "reset-periodic": "timers: `reset` of a periodic task: its periods begin again, also after a cancel",
     "period-first": "timers: the first run of a periodic task comes a period after it was added",
     "lasting": "timers: `move` only moves the clock, inside a run: the run lasts",

@@ -51,7 +51,7 @@ pub struct Promises {
     pub lanes: usize,
     /// Capabilities of the protocol: `virtual-time`, `real-time`, `cancel`, `cancel-barrier`, `cancel-key`,
     /// `cancel-key-all`, `force`, `gauge`, `add-again`, `add-same`, `failing`, `fixed-rate`,
-    /// `fixed-delay`, `period-first`, `reset`, `reset-periodic`.
+    /// `fixed-delay`, `period-first`, `reset`, `reset-same`, `reset-periodic`.
     pub can: &'static [&'static str],
     /// The hooks that the adapter never calls: `timer_add`, `timer_cancel` and `timer_fire`, if the time-outs are inside code
     /// that it cannot reach. Then the clauses of timers are SKIPPED.

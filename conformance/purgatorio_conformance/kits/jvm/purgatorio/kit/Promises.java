@@ -17,7 +17,8 @@ import java.util.Set;
 public final class Promises {
     private static final List<String> SINCE_1_2 =
             Collections.unmodifiableList(Arrays.asList(
-                    new String[] {"fixed-rate", "fixed-delay", "reset", "reset-periodic", "period-first", "amounts"}));
+                    new String[] {"fixed-rate", "fixed-delay", "reset", "reset-same", "reset-periodic", "period-first",
+                        "amounts"}));
     private static final List<String> FUNCTIONS_SINCE_2 = Collections.unmodifiableList(
             Arrays.asList(new String[] {"timer_fixed_rate", "timer_fixed_delay", "timer_reset"}));
     private static final String EARLY_REAL = "early_real_ns";
