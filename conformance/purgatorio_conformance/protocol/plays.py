@@ -75,7 +75,9 @@ _EXPIRY_LATE_S: Final = 1.0
 _EXPIRY_LEAST_S: Final = 0.1
 _TAKES_NOTE_S: Final = 1.0
 _STOPPED: Final = 3
+"""The number of tasks that are due when the driver stops a subject that `drains`."""
 _STOPS_S: Final = 2.0
+"""The longest stop that is judged."""
 _SAID_MOST: Final = 20_000
 _PENDING_MOST: Final = 32
 """In virtual time, a rest ends the tasks that executions have left, when there are this many. If each of more than 64
