@@ -522,22 +522,17 @@ class Plays:
         timer = self.part == "timer"
         self.make_all([Add(one, delay_ns) if timer else Register(one, (one,), delay_ns) for one in names])
         self.ask(Advance(self.clock.now_ns + self.description.rounded(2 * delay_ns + self.late_ns)))
-        session, conversation = self.session, self.session.conversation
+        conversation = self.session.conversation
         while not conversation.standing() and conversation.loose():
             self.hear_on()
         # The advance may wait for the paused thread, and so does the stop.
-        while self._hear(_GIVES_UP_S) is not None:
+        while self.comes():
             pass
         began_s = time.monotonic()
-        stop = session.ask(Stop(drain=1), lane=int(not conversation.free(0)))
-        session.stopped = True
-        while self._hear(_GIVES_UP_S) is not None:
+        self.session.ask(Stop(drain=1), lane=int(not conversation.free(0)))
+        while self.comes():
             pass
-        while conversation.is_open(stop) or conversation.standing():
-            if standing := conversation.standing():
-                self.go(standing)
-            else:
-                self.hear_on()
+        self.let_go()
         if time.monotonic() - began_s < _STOPS_S:
             conversation.rests()
 

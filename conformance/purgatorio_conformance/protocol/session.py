@@ -100,7 +100,7 @@ class Session:
         self._limits = limits
         self._listener = listener
         self._flush = flush
-        self.stopped = False
+        self._stopped = False
         self.heard = 0
         """Lines from the subject so far."""
         self._slowest_s = 0.0
@@ -127,6 +127,7 @@ class Session:
             raise self.failed(misbehaved.kind, misbehaved.why) from None
         self._note(">", line)
         self._child.say(line)
+        self._stopped |= isinstance(call, Stop)
         return number
 
     def call(self, call: Call, before_sending: Callable[[], None] | None = None) -> Answer | Description:
@@ -202,7 +203,7 @@ class Session:
     def finish(self) -> None:
         """Stop the subject, unless it was stopped before, and wait for its end. Lines after its last answer are read,
         too."""
-        if not self.stopped:
+        if not self._stopped:
             self.call(Stop())
         self._child.end_input()
         while True:

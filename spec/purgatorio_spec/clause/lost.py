@@ -121,6 +121,18 @@ def may_have_been_given_back(
     )
 
 
+def end_of_request(history: OperationHistory) -> tuple[int, int, str] | None:
+    """The end of a request of a log: its position, its time, and its kind in words."""
+    if (claim := history.claim) is not None:
+        return claim.call_i, claim.call_t, "timed out" if history.fire_of(claim) else "answered"
+    given_up = next(iter(history.cancelled), None)
+    return None if given_up is None else (given_up.i, given_up.t, "given up by its client")
+
+
+def _registered_i(history: OperationHistory) -> int:
+    return NEVER if history.registration is None else history.registration.end_i
+
+
 def _claimed_before(history: OperationHistory, i: int) -> bool:
     return history.claim is not None and history.claim.call_i < i
 
@@ -153,18 +165,12 @@ def _first_to_return(run: Run, history: OperationHistory, after_i: int) -> KeyCh
 def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check: KeyCheck) -> Finding:
     """`locked`: when both the check and the registration have returned, the completion has begun. `request-log`: the
     check returns at the end of the time that is allowed for an answer."""
-    registered_i = history.registration.end_i if history.registration is not None else NEVER
-    both_i = max(check.ret_i, registered_i)
+    both_i = max(check.ret_i, _registered_i(history))
     if _claimed_before(history, both_i):
         return KEPT
     if run.profile.answered_in_time:
-        end = history.claim or next(iter(history.cancelled), None)
-        if end is None:
-            seen, end_i, end_t = "never answered", both_i, None
-        elif isinstance(end, Call):
-            seen, end_i, end_t = "timed out" if history.fire_of(end) else "answered", end.call_i, end.call_t
-        else:
-            seen, end_i, end_t = "given up by its client", end.i, end.t
+        end = end_of_request(history)
+        end_i, end_t, seen = end or (both_i, None, "never answered")
         after = (
             "" if end_t is None or history.ready is None else f", {exact(end_t - history.ready.t)} after it"
         )
@@ -207,8 +213,7 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
         if any(call.ret_i is None for call in history.calls()) or _may_evaluate_yet(run, history, check):
             return STILL_OPEN
         return Broken("never-claimed", (ready_i, check.call_i, check.ret_i), allowed, _how_it_ended(history))
-    registered_i = history.registration.end_i if history.registration is not None else NEVER
-    left = _expired_after(run, history, claim, check) and not _claimed_before(history, registered_i)
+    left = _expired_after(run, history, claim, check) and not _claimed_before(history, _registered_i(history))
     if not left or _an_evaluation_was_due(run, history, check, claim):
         return KEPT
     if _may_evaluate_yet(run, history, check):

@@ -24,7 +24,7 @@ the timer cannot stop it. If such a task fires, its cause can be the add before 
 from typing import NamedTuple
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
-from purgatorio_spec.clause.lost import Due, at_the_end, may_have_been_given_back
+from purgatorio_spec.clause.lost import Due, at_the_end, end_of_request, may_have_been_given_back
 from purgatorio_spec.durations import exact
 from purgatorio_spec.history.operation import NEVER, Call, InForce, OperationHistory, latest_due_t
 from purgatorio_spec.history.run import Run
@@ -109,12 +109,10 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
 def _answered_in_time(run: Run, history: OperationHistory, late_ns: int) -> Finding:
     """Whether a request of a log ended in time. If its client gave it up, it must not have been overdue then."""
     due_t = history.adds[0].latest_due_t if len(history.adds) == 1 else None
-    ends = [(point.i, point.t, "given up by its client") for point in history.cancelled]
-    if history.claim is not None:
-        ends.append((history.claim.call_i, history.claim.call_t, "answered"))
-    if not ends or due_t is None:
+    end = end_of_request(history)
+    if end is None or due_t is None:
         return NO_OCCASION
-    end_i, end_t, seen = min(ends)
+    end_i, end_t, seen = end
     if end_t <= due_t + late_ns:
         return KEPT
     return Broken(

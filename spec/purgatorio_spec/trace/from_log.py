@@ -300,19 +300,21 @@ def _rows_with(columns: Sequence[str], source: Path, reading: Any, read: _Read) 
 def _without_cut_lines(rows: Iterator[Row | str], read: _Read) -> Iterator[Row | str]:
     """All rows, but not a first or a last line that is no row. A log that was rotated, or is being written, starts or
     ends inside a line. It shows as much as a log that is a row shorter."""
-    some = list(islice(rows, 2))
-    if [type(row) for row in some] == [str, dict]:
-        read.cut.append(f"the first line is cut ({some.pop(0)})")
+    begun = list(islice(rows, 2))
+    if [type(row) for row in begun] == [str, dict]:
+        read.cut.append(f"the first line is cut ({begun.pop(0)})")
         read.rows += 1
-    before: Row | str | None = None
-    for row in chain(some, rows):
-        if before is not None:
-            yield before
-        before, some = row, [before] if isinstance(before, dict) else some
-    if type(before) is str and isinstance(some[0], dict):
-        read.cut.append(f"the last line is cut ({before})")
-    elif before is not None:
-        yield before
+    last: Row | str | None = None
+    has_rows = False
+    for row in chain(begun, rows):
+        if last is not None:
+            yield last
+            has_rows |= isinstance(last, dict)
+        last = row
+    if has_rows and type(last) is str:
+        read.cut.append(f"the last line is cut ({last})")
+    elif last is not None:
+        yield last
 
 
 def _leaves(row: Row | str) -> Iterator[str]:

@@ -314,7 +314,7 @@ class World:
     def _meet(self, package: str, first: _Place, second: _Place) -> None:
         if package not in self._met:
             self._met.add(package)
-            one, two = sorted(f"{_file(code.co_filename)}:{_line(code, at)}" for code, at in (first, second))
+            one, two = _in_words(first, second)
             self.uncontrolled.add(
                 f"{package}, whose object two threads use at {one} and {two}: add --package {package}"
             )
@@ -328,7 +328,7 @@ class World:
         return inside and frame is not None
 
     def _race(self, thing: object, name: str, first: _Place, second: _Place) -> None:
-        one, two = sorted(f"{_file(code.co_filename)}:{_line(code, at)}" for code, at in (first, second))
+        one, two = _in_words(first, second)
         if first in self._unseen or second in self._unseen:
             self.uncontrolled.add(
                 f"{described(thing, name)}, which other code may read during a write: {one}, {two}"
@@ -458,6 +458,10 @@ def _line(code: CodeType, instruction: int) -> int:
         if start <= instruction < end and line is not None:
             return line
     return code.co_firstlineno
+
+
+def _in_words(*places: _Place) -> list[str]:
+    return sorted(f"{_file(code.co_filename)}:{_line(code, at)}" for code, at in places)
 
 
 def _file(filename: str) -> str:
