@@ -12,11 +12,12 @@ from purgatorio_pipeline.command.line import echo_line, wrapped
 from purgatorio_pipeline.command.options import argument, flag, json_flag, option, taking
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
+from purgatorio_pipeline.log.conversion import convert_log
+from purgatorio_pipeline.log.mapping import read_mapping
 from purgatorio_pipeline.printed import BROKEN_SHOWN
 from purgatorio_spec.show.visible import TEXT_LIMIT, WIDTH, visible
 from purgatorio_spec.trace.convert import CannotConvert, Conversion, convert
-from purgatorio_spec.trace.from_log import LOG_CLAUSES, convert_log
-from purgatorio_spec.trace.log_mapping import read_mapping
+from purgatorio_spec.trace.log import LOG_CLAUSES
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_wire.trace.file import convert_wire, is_wire_trace
 

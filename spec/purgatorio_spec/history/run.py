@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 
 from purgatorio_spec.durations import clock_time, exact
 from purgatorio_spec.profile import PROFILES, Profile
-from purgatorio_spec.trace.record import MAX_INT, OF_A_LOG, SINCE_2, Header
+from purgatorio_spec.trace.log import NEEDED_ENTRIES
+from purgatorio_spec.trace.record import MAX_INT, SINCE_2, Header
 
 TIMES: Final = 4096
 BACKWARDS: Final = "time runs backwards on a thread"
@@ -198,11 +199,13 @@ def _lacking(header: Header) -> tuple[tuple[str, str], ...]:
     noted = header.params.get("lacking")
     if not isinstance(noted, Mapping):
         return ()
-    return tuple(
-        (str(clause), ", ".join(name for name in OF_A_LOG if name in names))
-        for clause, names in noted.items()
-        if isinstance(names, list) and any(name in names for name in OF_A_LOG)
-    )
+    listed = ((clause, needed, noted.get(clause)) for clause, needed in NEEDED_ENTRIES.items())
+    found = {
+        clause: ", ".join(name for name in needed if name in names)
+        for clause, needed, names in listed
+        if isinstance(names, list)
+    }
+    return tuple((clause, lack) for clause, lack in found.items() if lack)
 
 
 def asks_for_advances(header: Header) -> bool:

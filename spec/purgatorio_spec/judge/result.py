@@ -15,8 +15,10 @@ from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.failure import Failure, failure_of
 from purgatorio_spec.history.operation import NEVER, OperationHistory
 from purgatorio_spec.history.run import BACKWARDS, BROKEN_RECORDS, REPEATED, Run
+from purgatorio_spec.trace.log import PROFILE as LOG_PROFILE
+from purgatorio_spec.trace.log import unknown_end
 from purgatorio_spec.trace.parse import BrokenLine
-from purgatorio_spec.trace.record import Header, unknown_end
+from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Judgement, Verdict, Violation, worst
 
 EXAMPLES: Final = 1_000
@@ -361,7 +363,7 @@ def _problems(facts: TraceFacts, run: Run | None) -> Sequence[str]:
     if not facts.has_end and facts.cut is None and facts.header is not None:
         problems.append(f"no end record: the recorder did not finish; {NEED_AN_END} cannot pass")
     if facts.dropped:
-        of_log = facts.header is not None and facts.header.profile == "request-log"
+        of_log = facts.header is not None and facts.header.profile == LOG_PROFILE
         noted = facts.header.params.get("unknown_ends") if facts.header is not None and of_log else None
         words = noted.items() if isinstance(noted, Mapping) else ()
         unknown = [(word, count) for word, count in words if isinstance(count, int)]

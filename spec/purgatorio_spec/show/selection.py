@@ -20,8 +20,8 @@ from purgatorio_spec.clause.declaration import READING, Wording
 from purgatorio_spec.clause.registry import CLAUSES, WORDINGS_BY_PROFILE
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.visible import counted
-from purgatorio_spec.trace.from_log import LOG_CLAUSES
-from purgatorio_spec.trace.from_log import PROFILE as LOG_PROFILE
+from purgatorio_spec.trace.log import LOG_CLAUSES
+from purgatorio_spec.trace.log import PROFILE as LOG_PROFILE
 from purgatorio_spec.verdict import Violation
 
 Kind = Literal["operation", "check", "reading"]

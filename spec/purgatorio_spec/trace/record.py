@@ -67,22 +67,6 @@ WITH_STATE: Final = _that("state")
 SINCE_2: Final = frozenset({"timer_fixed_rate", "timer_fixed_delay", "timer_reset"})
 """The functions that version 1 does not have; of the header, `timer.catch_up` and `timer.turn`."""
 
-
-def unknown_end(left_out: tuple[str, int]) -> str:
-    """Why these requests of a log are left out, and the remedy: a word of their rows, and their number."""
-    word, count = left_out
-    return (
-        f"requests left out ({count:,}): the mapping does not say whether {word!r} ends a request. In [words], "
-        f"set gone = {word!r} if it says that a client gave up, or ignored = {word!r} if it ends no request"
-    )
-
-
-OF_A_LOG: Final = (
-    "completed", "timed_out", "event", "timeout", "promises.early_ms", "promises.late_ms", "promises.answer_ms",
-    "promises.answer_early_ms",
-)  # fmt: skip
-"""The entries of a `LogMapping` that a clause may need."""
-
 PERIODIC_ADDS: Final = ("timer_fixed_rate", "timer_fixed_delay")
 """Adds of a periodic task: `delay_ns` is the period, `deadline_t` the deadline of the first run. A run is a
 `timer_fire`; a fixed delay counts from its return."""

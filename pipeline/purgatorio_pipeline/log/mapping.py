@@ -16,6 +16,7 @@ from typing import Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from purgatorio_spec.trace.convert import CannotConvert
+from purgatorio_spec.trace.log import NEEDED_ENTRIES
 
 UNIT_NS: Final[Mapping[str, int]] = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
@@ -77,6 +78,14 @@ class LogMapping:
         if entry.startswith("promises."):
             entry = entry[len("promises.") : -len("ms")] + "ns"
         return self.shows(entry) if entry in WHATS else getattr(self, entry) is not None
+
+    def lacking(self) -> dict[str, list[str]]:
+        """For each clause, the entries that the clause needs and this mapping does not name."""
+        found = {
+            clause: [one for one in needed if not self.names(one)]
+            for clause, needed in NEEDED_ENTRIES.items()
+        }
+        return {clause: lack for clause, lack in found.items() if lack}
 
     def shows(self, what: What) -> bool:
         return what in self.words.values() or getattr(self, what, None) is not None

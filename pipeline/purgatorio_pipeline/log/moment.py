@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from purgatorio_spec.trace.log_mapping import UNIT_NS, LogMapping
+from purgatorio_pipeline.log.mapping import UNIT_NS, LogMapping
 from purgatorio_spec.trace.record import MAX_INT
 
 _ISO: Final = re.compile(

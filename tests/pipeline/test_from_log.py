@@ -17,15 +17,16 @@ from click.testing import CliRunner
 from purgatorio_pipeline.command.check import command as check
 from purgatorio_pipeline.command.convert import command
 from purgatorio_pipeline.judging import judge_in_process
+from purgatorio_pipeline.log.conversion import LogConversion, convert_log
+from purgatorio_pipeline.log.mapping import read_mapping
+from purgatorio_pipeline.log.moment import BadValue, time_ns
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, without_silent_pass
 from purgatorio_spec.show.counterexample import counterexample
 from purgatorio_spec.show.text import render
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.convert import CannotConvert
-from purgatorio_spec.trace.from_log import LOG_CLAUSES, LogConversion, convert_log
-from purgatorio_spec.trace.log_mapping import read_mapping
-from purgatorio_spec.trace.log_time import BadValue, time_ns
+from purgatorio_spec.trace.log import LOG_CLAUSES
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
 
