@@ -1,6 +1,6 @@
 """Drives a subject in virtual time, in one of two modes.
 
-The mode `steps` stops the clock at every time at which a correct or wrong timer might fire: one unit before each
+The mode `plan` stops the clock at every time at which a correct or wrong timer might fire: one unit before each
 deadline, at the deadline, at the late bound, and at the boundaries of the ticks around the deadline. (Ticks are counted
 from zero and from the start.) The mode `jumps` moves the clock over several ticks or whole revolutions in one
 `advance`, so the clock never shows the times of some buckets.

@@ -263,6 +263,9 @@ def cases(kind: Kind, promise: Promise, part: str = "", description: Description
     ]
 
 
+_OF_VIRTUAL_TIME: Final = (
+    "early_ns", "late_ns", "wheel_size", "longest_delay_ns", "purge_interval", "threads", "turn"
+)  # fmt: skip
 _REAL_OFFERS: Final = ("fixed-rate", "fixed-delay", "reset", "reset-same", "period-first")
 
 
@@ -271,11 +274,12 @@ def plan_cases(promise: Promise, seeds: tuple[int, ...], timers: int) -> list[Ca
     the promise has `offers`. Raises BadPromise for a declaration that these runs would ignore."""
     ignored = [f"the lack {lack!r}" for lack in promise.lacks if lack != "size"]
     ignored += [f"the offer {offer!r}" for offer in promise.offers if offer not in _REAL_OFFERS]
-    ignored += ["turn"] if promise.turn is not None else []
+    ignored += [name for name in _OF_VIRTUAL_TIME if getattr(promise, name) is not None]
     if ignored:
         raise BadPromise(
             f"a timer with its own clock cannot declare {', '.join(ignored)}: it has the lack 'size' and the offers "
-            f"{', '.join(_REAL_OFFERS)}; its PlanShape limits the delays and the cancels"
+            f"{', '.join(_REAL_OFFERS)}; its TimerConstants have the bounds, and its PlanShape limits the delays and "
+            "the cancels"
         )
     promised = PROFILES[promise.profile].clauses
     clauses = tuple(name for name, one in CLAUSES.items() if name in promised and not one.asked_by)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -47,7 +48,7 @@ def command(name: str) -> None:
         click.echo(f"\n{title}")
         for line in lines:
             # A place in a file is not wrapped, so that it can be clicked and copied. The code after it is cut.
-            place = title in ("judged by", "implemented in the reference", "negative controls")
+            place = title in ("judged by", "implemented in", "negative controls")
             click.echo(
                 _cut(f"  {line}")
                 if place
@@ -89,11 +90,12 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         for line in _lines(ROOT / folder, lambda line: f"[{name}]" in line)
     ]
     nothing = [NOTHING]
-    yield "implemented in the reference", kept or nothing
-    yield "broken by", _broken(name) or (["no mutant"] if MUTANTS.is_dir() else nothing)
+    yield "implemented in", kept or nothing
     quoted = _tested(name)
     twins = _negative_controls(name, "spec")
-    yield "negative controls", twins or nothing
+    if clause is not None:  # the mutants of our broker name clauses of the wire only
+        yield "broken by", _broken(name) or (["no mutant"] if MUTANTS.is_dir() else nothing)
+        yield "negative controls", twins or nothing
     naming = [
         *_lines(ROOT / "tests", quoted, "test_*.py"),
         *_lines(ROOT / "tests/wire/days", quoted, "*.txt"),
@@ -164,14 +166,21 @@ def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _functions(folder: Path, text: str) -> Iterator[str]:
-    """The places of the functions that contain the text, and of such lines before the first function."""
+    """The places of the functions that contain the text, or the name of a constant of their module that contains it."""
     for path in sorted(folder.rglob("*.py")) if folder.is_dir() else ():
-        place = ""
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if function := re.match(r" *(?:async )?def (\w+)", line):
-                place = f"{path.relative_to(ROOT)}:{number}: {function[1]}"
-            if text in line:
-                yield place or f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        lines = path.read_text(encoding="utf-8").splitlines()
+
+        def holds(node: ast.stmt, wanted: str, lines: Sequence[str] = lines) -> bool:
+            return re.search(wanted, "\n".join(lines[node.lineno - 1 : node.end_lineno])) is not None
+
+        module = ast.parse("\n".join(lines))
+        constants = [
+            node.target for node in module.body if isinstance(node, ast.AnnAssign) and holds(node, text)
+        ]
+        wanted = "|".join([text, *(rf"\b{one.id}\b" for one in constants if isinstance(one, ast.Name))])
+        for node in ast.walk(module):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and holds(node, wanted):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}"
 
 
 def _negative_controls(name: str, room: str) -> list[str]:

@@ -48,7 +48,11 @@ class Locked:
             return True
 
     def safe_try_complete(self, operation: Completable) -> bool:
-        """Wait for the lock, then evaluate the operation unless it is completed."""
+        """Wait for the lock, then evaluate the operation unless it is completed.
+
+        [O4] An event must wait: (1) A evaluates, and the condition is false. (2) B makes the condition true, finds the
+        lock taken, and would return. (3) Nobody evaluates again.
+        """
         with operation.lock:
             if operation.is_completed():
                 return False

@@ -79,8 +79,8 @@ class Outer:
 class Fold:
     """One run. Feed its batches in order, then call `conclude` once.
 
-    Memory: about 40 to 60 bytes for each operation, the open calls, and the pages of `fold.paged`. `held_bytes`: the
-    limit of the stored batches. 0 stores none. None stores all, for a file that cannot be read again.
+    Memory: about 40 to 60 bytes for each operation, the open calls, and the pages of `fast_path.paged`. `held_bytes`:
+    the limit of the stored batches. 0 stores none. None stores all, for a file that cannot be read again.
     """
 
     def __init__(self, header: Header, held_bytes: int | None = HELD_BYTES) -> None:

@@ -144,7 +144,8 @@ _ROWS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_FIELDS])
 class Wanted:
     """The parts to judge. `chosen`: for each operation number, whether to judge the operation. `retried`: whether the
     neighboring events of its threads matter too. `doubtful` is by position, `inside` by row. `everything`: all checks
-    are judged. `follows`: all threads are followed, because `cancel_for_key` returned an operation."""
+    are judged. `follows`: all threads are followed, because `cancel_for_key` returned an operation, or a clause has no
+    rule."""
 
     chosen: Flags
     retried: Flags

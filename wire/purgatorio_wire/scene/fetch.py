@@ -24,7 +24,7 @@ WAKE_MS: Final = 3000
 RACES: Final = 60
 RACERS: Final = 6
 PACKED_SHARE: Final = 0.25
-"""The number of compressed appends among the appends that race with a fetch."""
+"""The share of compressed appends among the appends that race with a fetch."""
 WAITERS: Final = 20
 PURGED_MS: Final = 8000
 PASSED: Final = 1200

@@ -99,7 +99,7 @@ def parsed(text: str) -> RandomScene:
     program = RandomScene(lanes)
     for step in (step for lane in lanes for step in lane):
         if _STEP.fullmatch(step) is None:
-            raise ProgramBroken(f"{step!r} is not a request: see the requests in docs/wire.md")
+            raise ProgramBroken(f"{step!r} is not a request: see the head of scene/fetch.txt")
     if not lanes or program.steps > MOST_STEPS:
         raise ProgramBroken(f"{program.steps} requests: write 1 to {MOST_STEPS}")
     return program
