@@ -182,7 +182,7 @@ def test_expected_failures_are_strict(toy: pytest.Pytester) -> None:
 def test_a_lack_skips_with_its_reason(toy: pytest.Pytester) -> None:
     """The reason is the subject's own text. An unknown lack is an error."""
     result = toy.runpytest_inprocess("-q", "-rs", "-k", "T5 and plan")
-    result.stdout.fnmatch_lines(["*SKIPPED: the subject lacks size: the toy counts nothing"])
+    result.stdout.fnmatch_lines(["*SKIPPED T5: the subject lacks size: the toy counts nothing"])
     change(toy, '"raising":', '"rasing":')
     toy.runpytest_inprocess("-q").stdout.fnmatch_lines(["*no such lack: rasing; there are cancel, size*"])
 

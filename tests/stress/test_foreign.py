@@ -552,7 +552,9 @@ def test_a_violation_fails_with_the_counterexample(pytester: pytest.Pytester) ->
 
 
 def test_sound_code_passes_the_fixture(pytester: pytest.Pytester) -> None:
-    _outcome(pytester, cache=MENDED).assert_outcomes(passed=1)
+    result = _outcome(pytester, "-rP", cache=MENDED)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["PASS *LoadsOnce*", "all classes of interleavings"])
 
 
 def test_a_limit_is_unknown_and_no_pass(pytester: pytest.Pytester) -> None:

@@ -163,7 +163,7 @@ class BoundCase:
         if outcome.verdict is Verdict.PASS:
             return
         if outcome.verdict is Verdict.SKIPPED:
-            pytest.skip(f"SKIPPED: {outcome.text}")
+            pytest.skip(f"SKIPPED {self.case.clause}: {outcome.text}")
         if outcome.verdict is Verdict.UNKNOWN:
             if self.request.config.getoption("--purgatorio-unknown") == "skip":
                 pytest.skip(f"UNKNOWN: {outcome.text}")

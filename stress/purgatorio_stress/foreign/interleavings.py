@@ -60,6 +60,7 @@ def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., Ad
         if done.verdict is not Verdict.PASS:
             end = pytest.fail if request.config.getoption("--purgatorio-unknown") == "fail" else pytest.skip
             end(text)
+        print(text)  # `pytest -rP` shows what a PASS covers
         return done
 
     return explore
