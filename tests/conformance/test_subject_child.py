@@ -269,7 +269,9 @@ def test_a_thread_that_has_ended_leaves_no_open_file() -> None:
         other.start()
         threads.wait()
         open_files = [os.path.realpath(file) for file in Path("/proc/self/fd").iterdir()]
-        of_ended_threads.append(sum(file.endswith("/stat") and not os.path.exists(file) for file in open_files))
+        of_ended_threads.append(
+            sum(file.endswith("/stat") and not os.path.exists(file) for file in open_files)
+        )
         going_on.set()
         other.join()
     # The thread before has ended, and so may a thread of pytest. Their files stay open until the next call.

@@ -341,6 +341,7 @@ def consumer(
 ) -> None:  # fmt: skip
     """A heartbeat of KIP-848; partitions are digits, and None where they have not changed. `whole`: with all fields.
     Each letter of `topics` is one that it subscribes to."""
+    owned = owned if epoch else owned or ""
     body = {
         "group_id": "g", "member_id": member, "member_epoch": epoch, "rebalance_timeout_ms": -1 if epoch else 3000,
         "subscribed_topic_names": [*topics] if whole or not epoch else None, "topic_partitions": _of_topic(owned),
@@ -371,4 +372,10 @@ def _read(name: str, offset: int) -> dict[str, object]:
 
 
 def _of_topic(numbers: str | None) -> Bodies | None:
-    return None if numbers is None else [{"topic_id": "id", "partitions": [*map(int, numbers)]}]
+    return (
+        None
+        if numbers is None
+        else [{"topic_id": "id", "partitions": [*map(int, numbers)]}]
+        if numbers
+        else []
+    )

@@ -301,7 +301,11 @@ class DelayedShareFetch(DelayedOperation):
         return read.result
 
     def _acquire(self, partition: TopicPartition, result: FetchResult, most: int | None) -> ShareResult:
-        """Acquires the read records that are available, up to this number."""
+        """Acquires the read records that are available, up to this number. If records were deleted that the group had
+        not finished, the next fetch reads at the new start of the log, as in Kafka."""
+        if result.error is Error.OFFSET_OUT_OF_RANGE:
+            self._shares[partition].finish_below(self._fetches.log.start(partition))
+            return ShareResult(Error.NONE)
         if result.error is not Error.NONE:
             return ShareResult(result.error)
         found = {record.offset: record for record in result.data.records}

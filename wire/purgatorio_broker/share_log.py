@@ -45,6 +45,9 @@ class ShareLog:
     tier: Tier | None = None
     local_start: Callable[[TopicPartition], int] = lambda partition: 0
 
+    def start(self, partition: TopicPartition) -> int:
+        return self.replica(partition).log_start()
+
     def end(self, partition: TopicPartition, isolation: Isolation) -> OffsetMetadata:
         """The end of the readable records. Raises BrokerError if this broker is not the leader."""
         return self.replica(partition).ends(None, leader_only=True).end(isolation)

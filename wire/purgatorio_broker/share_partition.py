@@ -164,6 +164,16 @@ class SharePartition:
             self._move_start()
             return len(mine)
 
+    def finish_below(self, start: int) -> None:
+        """Finishes the records below the start of the log that no member has acquired."""
+        with self._lock:
+            records = self._records.mutate()
+            for offset in range(self._start.get(), start):
+                if not (record := records.get(offset, Delivered(0))).member:
+                    records[offset] = replace(record, done=True)
+            self._end.set(max(self._end.get(), start))
+            self._move_start()
+
     def is_locked(self) -> bool:
         """Whether a fetch holds the fetch lock."""
         with self._lock:

@@ -209,6 +209,8 @@ def _records(
     if len(found) != 1:
         raise _Refused(ErrorCode.invalid_record)
     header, batch = found[0]
+    if header.marker or (header.written.producer_id >= 0 > header.written.base_sequence):
+        raise _Refused(ErrorCode.invalid_record)
     if len(batch) > int(_setting(node, partition, MOST_BYTES) or node.settings.max_message_bytes):
         raise _Refused(ErrorCode.message_too_large)
     if not node.takes(len(batch)):

@@ -42,9 +42,8 @@ def consumer_group_heartbeat(node: Node, request: Request) -> None:
         return
     owned = frozenset(one.place for one in fields.asked("topic_partitions", node.cluster.named))
     told = owned if fields.has("topic_partitions") else None
-    answer_beat(
-        node, request, node.consumers.beat, told, fields.ms("rebalance_timeout"), fields.text("instance_id")
-    )
+    more = told, fields.ms("rebalance_timeout"), fields.text("instance_id")
+    answer_beat(node, request, node.consumers, node.shares.members, *more)
 
 
 def join_group(node: Node, request: Request) -> None:

@@ -1,8 +1,8 @@
 """Handles the requests of members of a share group (KIP-932): ShareGroupHeartbeat, ShareFetch, ShareAcknowledge."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
@@ -10,7 +10,7 @@ from purgatorio_broker.delayed_share_fetch import ShareResult
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.network.consumers import Beat
+from purgatorio_broker.network.consumers import AWAY, Beat, Consumers
 from purgatorio_broker.network.fields import Asked, Fields, Values, code_of, grouped
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import first_offset, stored
@@ -22,18 +22,24 @@ _END: Final = 1 << 62
 
 
 def share_group_heartbeat(node: Node, request: Request) -> None:
-    answer_beat(node, request, node.shares.members.beat)
+    answer_beat(node, request, node.shares.members, node.consumers)
 
 
-def answer_beat(node: Node, request: Request, beat: Callable[..., Beat], *more: object) -> None:
-    """Answers a heartbeat of a group to which the broker assigns partitions. `more`: further arguments of this kind."""
+def answer_beat(node: Node, request: Request, groups: Consumers, others: Consumers, *more: Any) -> None:
+    """Answers a heartbeat of a group to which the broker assigns partitions. `others`: the groups of the other kind.
+    `more`: further arguments of this kind."""
     fields = request.fields
     if not node.leads:
         request.answer(error_code=ErrorCode.not_coordinator.value, heartbeat_interval_ms=BEAT_MS)
         return
+    if _invalid(fields, shares=not more):
+        request.answer(error_code=ErrorCode.invalid_request.value)
+        return
     subscribed = fields.texts("subscribed_topic_names") if fields.has("subscribed_topic_names") else None
     group, member, epoch = fields.text("group_id"), fields.text("member_id"), fields.number("member_epoch")
-    told = beat(group, member, epoch, subscribed, *more)
+    told = Beat(ErrorCode.group_id_not_found)
+    if not others.has_members(group):
+        told = groups.beat(group, member, epoch, subscribed, *more)
     values: dict[str, object] = {
         "error_code": told.error.value, "member_id": member, "member_epoch": told.epoch,
         "heartbeat_interval_ms": BEAT_MS,
@@ -46,6 +52,17 @@ def answer_beat(node: Node, request: Request, beat: Callable[..., Beat], *more: 
         ]
         values["assignment"] = {"topic_partitions": parts}
     request.answer(**values)
+
+
+def _invalid(fields: Fields, *, shares: bool) -> bool:
+    """Whether a heartbeat has an empty name or a wrong epoch, or lacks a field that a first heartbeat needs."""
+    lacks = not fields.has("subscribed_topic_names") and not fields.has("subscribed_topic_regex")
+    if not shares:
+        lacks |= fields.ms("rebalance_timeout") < 0
+        lacks |= not fields.has("topic_partitions") or bool(fields.entries("topic_partitions"))
+    empty = any(fields.text(name, "-") == "" for name in ("member_id", "instance_id", "rack_id"))
+    epoch = fields.number("member_epoch")
+    return empty or (lacks and not epoch) or epoch < (AWAY if fields.text("instance_id") else -1)
 
 
 def share_fetch(node: Node, request: Request) -> None:

@@ -179,7 +179,10 @@ class Transactions:
             if producer is None:
                 return ErrorCode.invalid_producer_id_mapping
             again = producer.renewed and producer.state is not Phase.ONGOING and by[1] == producer.epoch - 1
-            error = self.end(transactional_id, (by[0], by[1] + again), marker)
+            idle = producer.state in (Phase.EMPTY, Phase.ENDED) and by == (producer.id, producer.epoch)
+            error = ErrorCode.none  # a client may abort although nothing has begun
+            if not idle or marker != ABORT:
+                error = self.end(transactional_id, (by[0], by[1] + again), marker)
             if error is ErrorCode.none and not again:
                 producer.epoch, producer.renewed = producer.epoch + 1, True
                 if producer.epoch > _LAST_EPOCH:
@@ -234,6 +237,8 @@ class Transactions:
         )
 
     def _current(self, transactional_id: str, by: tuple[int, int]) -> Producer | ErrorCode:
+        if not transactional_id:
+            return ErrorCode.invalid_request
         producer = self._producers.get(transactional_id)
         if producer is None or producer.id != by[0]:
             return ErrorCode.invalid_producer_id_mapping

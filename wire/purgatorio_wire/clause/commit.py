@@ -14,7 +14,17 @@ from typing import Final, NamedTuple, Self
 
 from purgatorio_wire.history.bound import MS, PATIENCE_TIMES, Bounds
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named
-from purgatorio_wire.history.history import BUSY, END_OF_TIME, Exchange, Scene, integer, items, text, texts
+from purgatorio_wire.history.history import (
+    BUSY,
+    COMMITS,
+    END_OF_TIME,
+    Exchange,
+    Scene,
+    integer,
+    items,
+    text,
+    texts,
+)
 from purgatorio_wire.history.log import OTHERS, Part, Topic, Topics, asked_and_told, parts
 from purgatorio_wire.history.transaction import Transaction, producer_of
 from purgatorio_wire.history.violation_kind import Way
@@ -58,7 +68,7 @@ class _Commit(NamedTuple):
 def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """The occasions are partitions in OffsetFetch, and commits whose metadata is too long."""
     most = bounds.declared.note_most_bytes
-    for one in scene.of("offset_commit") if most is not None else ():
+    for one in scene.of(*COMMITS) if most is not None else ():
         told = _told(one)
         for part, asked in parts(one.body, OTHERS[0]):
             if len(text(asked, "committed_metadata")) > (most or 0) and told.get(part) in (0, TOO_LONG):

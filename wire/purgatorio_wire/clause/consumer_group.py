@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from typing import Final
 
 from purgatorio_wire.clause.group_description import DEAD, DELETE, EMPTY, NON_EMPTY, SUBSCRIBED
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Timed
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named, timed
 from purgatorio_wire.history.history import (
+    BUSY,
     DELETE_OFFSETS,
     END_OF_TIME,
     EXCUSED,
@@ -39,20 +40,26 @@ from purgatorio_wire.trace.record import Body
 BEAT: Final = "consumer_group_heartbeat"
 SHARE_BEAT: Final = "share_group_heartbeat"
 COMMIT, LOOK = "offset_commit", "offset_fetch"
-DESCRIBES: Final = {BEAT: "consumer_group_describe", SHARE_BEAT: "share_group_describe"}
+DESCRIBES: Final = {
+    BEAT: "consumer_group_describe",
+    SHARE_BEAT: "share_group_describe",
+    "": "describe_groups",
+}
 """The requests that describe groups, by the heartbeats of their members."""
+BEATS: Final = (BEAT, SHARE_BEAT)
 TOPICS: Final = ("create_topics", "create_partitions", "delete_topics")
 OR_MORE: Final = "(-more)?"
 """The end of the scene's regular expression, after the name of a topic."""
-JOINS, AWAY = 0, -2
-"""The epochs for a join, and for a static member that leaves for a while; the epoch between them is for a leave."""
+JOINS, LEAVES, AWAY = 0, -1, -2
+"""The epochs for a join, a leave, and for a static member that leaves for a while."""
+_SUBSCRIPTIONS: Final = ("subscribed_topic_names", "subscribed_topic_regex")
+INVALID: Final = 42
+"""INVALID_REQUEST, which also some brokers answer whose share groups are disabled."""
 UNKNOWN_MEMBER, NO_GROUP, FENCED_ID, FENCED_EPOCH, IN_USE, STALE, OFF = 25, 69, 82, 110, 111, 113, 35
 NO_ASSIGNOR, UNSUPPORTED = "purgatorio-nobody", 112
 """The name of an assignor that no broker has, and its error, UNSUPPORTED_ASSIGNOR."""
 NO_PATTERN, INVALID_PATTERN = "(", 128
 """What is no regular expression, and its error, INVALID_REGULAR_EXPRESSION."""
-OFF_TOO: Final = 42
-"""INVALID_REQUEST: what some brokers answer whose share groups are disabled."""
 GAP_NS: Final = 20_000 * MS
 """The gap of an assignment or removal that never comes: a scene waits for this time."""
 IDLE_NS: Final = 1000 * MS
@@ -87,17 +94,17 @@ def subscription(body: Body, topics: Topics) -> tuple[str, ...]:
 
 def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     found: dict[str, list[Exchange]] = defaultdict(list)
-    for one in scene.of(BEAT, SHARE_BEAT, COMMIT, LOOK, DELETE_OFFSETS, DELETE, *DESCRIBES.values()):
-        for name in {text(body, "group_id") for body, _ in asked_and_told(one)} | {
-            *texts(one.body, "group_ids"),
-            *texts(one.body, "groups_names"),
-        }:
+    for one in scene.of(*BEATS, COMMIT, LOOK, DELETE_OFFSETS, DELETE, *DESCRIBES.values()):
+        names = {text(body, "group_id") for body, _ in asked_and_told(one)}
+        for name in names.union(*(texts(one.body, x) for x in ("group_ids", "groups_names", "groups"))):
             found[name].append(one)
-    for name, first in found.items():
-        begins = first[0].api in (BEAT, SHARE_BEAT) and integer(first[0].body, "member_epoch") == JOINS
+    for name, some in found.items():
+        # The group may have been a classic one.
+        first = [*dropwhile(lambda one: one.api not in BEATS, some)]
+        begins = bool(first) and integer(first[0].body, "member_epoch") == JOINS
         subscribed = {topic for one in first for topic in subscription(one.body, topics)}
         changes = [
-            one for one in scene.of(*TOPICS)
+            one for one in scene.of(*TOPICS if begins else ())
             if one.t > first[0].t and any(part.topic in subscribed for part, _ in parts(one.body, NAMED[one.api][0]))
         ]  # fmt: skip
         asked = sorted((*first, *changes), key=lambda one: one.t)
@@ -161,9 +168,12 @@ class _Group:
     def judged(self, asked: Iterable[Exchange]) -> Rows:
         until_t = 0
         for one in asked:
+            if one.api in BEATS and one.api != self.api:
+                yield from self._foreign(one)
+                continue
             if one.got is None or one.error in (*LOADING, OFF) or one.error in EXCUSED:
                 break  # its effect is unknown
-            if self.shares and not self.members and one.error == OFF_TOO:
+            if self.shares and not self.members and one.error == INVALID:
                 break
             yield from self._overdue(one.t)
             if one.api == self.api:
@@ -185,10 +195,17 @@ class _Group:
         yield from self._overdue(until_t)
         yield from self._given(None, until_t)
 
+    def _foreign(self, one: Exchange) -> Rows:
+        """G15, for a member of another kind of group, which may be switched off."""
+        if self.members and one.got is not None:
+            about, excused = ": the group has other members", {*BUSY, *LOADING, OFF, INVALID}
+            yield answered_with("G15", "wrong-argument-accepted", one, one.error, NO_GROUP, about, excused)
+
     def _told(self, one: Exchange) -> Rows:
         self.beat_ms = integer(one.got, "heartbeat_interval_ms") or self.beat_ms
         name, epoch, error = text(one.body, "member_id"), integer(one.body, "member_epoch"), one.error
         wrong = {
+            INVALID: self._invalid(one.body, epoch),
             UNSUPPORTED: text(one.body, "server_assignor") == NO_ASSIGNOR,
             INVALID_PATTERN: text(one.body, "subscribed_topic_regex") == NO_PATTERN,
         }
@@ -228,6 +245,15 @@ class _Group:
             again = member is not None and 0 < epoch < member.epoch
             yield kept("G15", "repeated-heartbeat" if again else "removed-too-early")
             yield from self._taken(name, epoch, one)
+
+    def _invalid(self, body: Body, epoch: int) -> bool:
+        """Whether a field has a value that no heartbeat may have, or lacks a value that a first heartbeat needs."""
+        names, static = _SUBSCRIPTIONS[: 1 + (not self.shares)], text(body, "instance_id")
+        lacks = all(body.get(name) is None for name in names)
+        if not self.shares:
+            lacks |= integer(body, "rebalance_timeout_ms") < 0 or body.get("topic_partitions") != []
+        empty = any(body.get(name) == "" for name in ("member_id", "instance_id", "rack_id"))
+        return empty or (lacks and epoch == JOINS) or epoch < (AWAY if static else LEAVES)
 
     def _holder(self, name: str, instance: str) -> tuple[str, _Member] | None:
         """Another member with this instance id."""
@@ -298,6 +324,10 @@ class _Group:
         may still compute another assignment, so a group with members need not be stable."""
         said = next((x for x in items(one.got, "groups") if text(x, "group_id") == self.name), {})
         error, state = integer(said, "error_code"), text(said, "group_state")
+        if one.api != DESCRIBES[self.api]:
+            right = (error, state) in ((0, DEAD), (NO_GROUP, DEAD), (NO_GROUP, ""))
+            yield checked("G13", "other-answer", one, right, f"{named(NO_GROUP)}", f"{named(error)}, {state}")
+            return
         if any(x.away or one.ended_t >= self._outs(x)[0] for x in self.members.values()):
             return
         if error not in (0, NO_GROUP) or (error and not self.members):

@@ -24,6 +24,7 @@ from purgatorio_wire.history.history import (
 )
 from purgatorio_wire.history.log import NAMED, Topics, parts
 from purgatorio_wire.history.transaction import (
+    BEGINS,
     CONCURRENT,
     END,
     INIT,
@@ -34,6 +35,7 @@ from purgatorio_wire.history.transaction import (
     begins,
     by_name,
     error_of,
+    name_of,
     producer_of,
     renews,
     went_well,
@@ -56,6 +58,11 @@ def coordinated(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     for one in scene.of(INIT):
         if one.body.get("transactional_id") == "" and one.got is not None:
             yield _refused("R5", "init-refused", one, error_of(one), {INVALID_REQUEST}, ": the id is empty")
+    for one in scene.of(END, *BEGINS):
+        if not name_of(one) and one.got is not None and error_of(one) not in (*LOADING, *EXCUSED):
+            yield _refused(
+                "R6", "unknown-producer", one, error_of(one), {INVALID_REQUEST}, ": the id is empty"
+            )
     for asked in by_name(scene.exchanges).values():
         for one in asked:
             if one.got is not None and not one.throttled_ms and not any(_beside(one, x) for x in asked):
@@ -131,9 +138,9 @@ def _initialized(one: Exchange, error: int, before: Sequence[Exchange]) -> Rows:
             again, wanted = producer_of(one.got), f"{named(0)} and epoch {former[-1].epoch}, as before"
             right, told = not error and again == former[-1], f"{named(error)}, epoch {again.epoch}"
             yield checked("R5", "sent-again", one, right, wanted, told, *before[-1].events)
-        elif before[-1].api == INIT and by in former:
+        elif before[-1].api == INIT and (by in former or by.id not in {x.id for x in former}):
             yield _refused(
-                "R5", "not-fenced", one, error, FENCED, ": a newer producer has the transactional id"
+                "R5", "not-fenced", one, error, FENCED, ": another producer has the transactional id"
             )
         return
     if error:
@@ -178,19 +185,20 @@ def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
 
 def _renewed(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
     """R8, for the current producer of the id. `since`: its requests since it has its epoch. Each of them but an end
-    begins a transaction, or may have if it was refused."""
+    begins a transaction, or may have if it was refused. A client may abort although nothing has begun."""
     if error == CONCURRENT:
         return
+    begun = [x for x in since if x.api != END]
     if adds_itself(one):
         allowed = "no error: the request begins a transaction"
         right = error not in {*NOT_THEIRS, ABORTABLE}
         yield checked("R8", "begin-refused", one, right, allowed, named(error))
-    elif any(map(went_well, since)):
+    elif any(map(went_well, begun)) or not (begun or one.body.get("committed")):
         now, by = producer_of(one.got), producer_of(one.body)
         right = not error and (now.epoch > by.epoch or now.id not in (by.id, -1))
         allowed = f"no error, and an epoch above {by.epoch} or another producer id"
         yield checked("R8", "not-a-new-epoch", one, right, allowed, f"{named(error)}, epoch {now.epoch}")
-    elif not since and one.body.get("committed"):
+    elif not begun:
         yield _refused(
             "R8", "without-a-transaction", one, error, {INVALID_STATE}, ": there is no transaction"
         )

@@ -127,12 +127,22 @@ def _forbids(bounds: Bounds, topic: Topic, one: Exchange, batches: list[Body]) -
     why, size = list[str](), summed(batches, "bytes")
     if len(batches) > 1:
         return ["a partition takes one batch of a request"]
+    if any(map(_invalid, batches)):
+        return ["the batch has two numbers of records or no sequence number, or is a marker"]
     for configs in topic.settings(one, bounds.declared.late_topics_ms * MS):
         small = size > limit(configs, "max.message.bytes", size)
         compacts = "compact" in configs.get("cleanup.policy", "").split(",")
         keys = "a compacted topic takes no record without a key" if compacts else ""
         why.append(f"a batch of {size} bytes is above max.message.bytes" if small else keys)
     return why
+
+
+def _invalid(batch: Body) -> bool:
+    spans, unnumbered = (
+        integer(batch, "last") - integer(batch, "base") + 1,
+        integer(batch, "base_sequence") < 0,
+    )
+    return spans != integer(batch, "count") or unnumbered or bool(batch.get("control"))
 
 
 def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:

@@ -32,6 +32,7 @@ from purgatorio_wire.history.history import END_OF_TIME, EXCUSED, LOADING, Excha
 from purgatorio_wire.history.log import Append, Part, Topics
 from purgatorio_wire.history.share import (
     CUT,
+    EARLIEST,
     GONE,
     INVALID,
     LOCK,
@@ -97,6 +98,7 @@ def shared(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield from judged.fetch(asked)
         for said in group.said:
             yield from judged.said(said)
+        yield from judged.begun()
         yield from judged.woken()
 
 
@@ -412,14 +414,25 @@ class _Judged:
                         return True
         return False
 
+    def begun(self) -> Rows:
+        """S2, in a group that begins with the first record of each partition."""
+        known_t = self.group.set_t(EARLIEST) + self.bounds.declared.late_topics_ms * MS
+        if all(asked.one.t > known_t for asked in self.group.asked):
+            for some in self.group.acquired.values():
+                held = min(some, key=lambda held: held.answer_t)
+                allowed = "record 0 first: the group begins with the earliest offset"
+                yield checked(
+                    "S2", "not-delivered", held.by, held.first == 0, allowed, f"record {held.first}"
+                )
+
     # -- acknowledgements
 
     def said(self, said: Said) -> Rows:
         group, one = self.group, said.by.one
         if said.by.wanted != 0 or said.error is None or said.by.error or one.throttled_ms:
             return
-        if not said.in_order:
-            about = ": the batches of offsets are not in order"
+        if not said.valid:
+            about = ": the batches of offsets are not in order, or their types are invalid"
             yield answered_with(
                 "S6", "acknowledgement-accepted", one, said.error, INVALID, about, REFUSED - {INVALID}
             )
@@ -519,8 +532,6 @@ class _Judged:
             or known.delete_t is not None
             or self.group.topics.transactions
         ):
-            return ()
-        if part in self.group.topics.logs and self.group.topics.logs[part].deletes_t:
             return ()
         settled_t = self.group.settled_t(part)
         return (

@@ -13,7 +13,7 @@ import io
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from crc32c import crc32c
@@ -39,7 +39,7 @@ MOST_BATCHES: Final = 10_000
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
     """The header of a batch: the offsets of its first and last record, the number of records, the size in bytes, the
-    producer, and whether it is part of a transaction. `corrupt`: the checksum is wrong."""
+    producer, and whether it is part of a transaction, or the marker of its end. `corrupt`: the checksum is wrong."""
 
     base: int
     last: int
@@ -48,13 +48,13 @@ class BatchFacts:
     corrupt: bool = False
     written: Written = BY_NOBODY
     transactional: bool = False
+    control: bool = False
 
     def plain(self) -> dict[str, object]:
-        harm = {"corrupt": True} if self.corrupt else {}
-        within = {"transactional": True} if self.transactional else {}
+        flags = {name: True for name in ("corrupt", "transactional", "control") if getattr(self, name)}
         written = self.written._asdict() if self.written.producer_id >= 0 else {}
         return {
-            "base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes, **harm, **written, **within,
+            "base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes, **written, **flags,
         }  # fmt: skip
 
 
@@ -96,16 +96,28 @@ def filler(
 def compressed(batch: bytes) -> bytes:
     """The batch with its records compressed by gzip."""
     packed = gzip.compress(batch[_HEAD.size :], mtime=0)
-    head = bytearray(batch[: _HEAD.size])
-    head[8:_BEFORE_LENGTH_ENDS] = (_HEAD.size + len(packed) - _BEFORE_LENGTH_ENDS).to_bytes(4)
-    head[_CRC_ENDS + 1] |= _GZIP
-    head[_CRC_ENDS - 4 : _CRC_ENDS] = crc32c(bytes(head[_CRC_ENDS:]) + packed).to_bytes(4)
-    return bytes(head) + packed
+    size = (_HEAD.size + len(packed) - _BEFORE_LENGTH_ENDS).to_bytes(4)
+    return flipped(batch[:8] + size + batch[_BEFORE_LENGTH_ENDS : _HEAD.size] + packed, _CRC_ENDS + 1, _GZIP)
+
+
+def flipped(batch: bytes, at: int, bits: int) -> bytes:
+    """The batch with these bits of a byte behind the checksum changed, and the right checksum."""
+    data = bytearray(batch)
+    data[at] ^= bits
+    data[_CRC_ENDS - 4 : _CRC_ENDS] = crc32c(bytes(data[_CRC_ENDS:])).to_bytes(4)
+    return bytes(data)
 
 
 def spoilt(batch: bytes) -> bytes:
     """The batch with a changed last byte, so that its checksum is wrong."""
     return batch[:-1] + bytes((batch[-1] ^ 1,))
+
+
+INVALID: Final = tuple(
+    partial(flipped, at=at, bits=bits)
+    for at, bits in ((_CRC_ENDS + 1, CONTROL), (_CRC_ENDS + 5, 2), (_HEAD.size - 1, 2))
+)
+"""Changes that make a batch invalid: it is a control batch, or two of its fields give different numbers of records."""
 
 
 def batch_bytes(size: int) -> int:
@@ -130,7 +142,7 @@ def batches(data: bytes) -> list[BatchFacts]:
         if at + size > len(data):
             return found or [BatchFacts(-1, -1, 0, len(data))]
         corrupt = crc32c(data[at + _CRC_ENDS : at + size]) != crc
-        within = bool(attributes & TRANSACTIONAL)
-        found.append(BatchFacts(base, base + last_delta, count, size, corrupt, Written(*written), within))
+        flags = bool(attributes & TRANSACTIONAL), bool(attributes & CONTROL)
+        found.append(BatchFacts(base, base + last_delta, count, size, corrupt, Written(*written), *flags))
         at += size
     return found

@@ -26,6 +26,8 @@ _ASKED, _TOLD = ((topics, "topic", "partitions", "partition_index") for topics i
 RELEASE, RENEW = 2, 4
 ISOLATION: Final = ("share.isolation.level", "read_committed")
 """The setting of a group that hides the records of open and aborted transactions."""
+EARLIEST: Final = ("share.auto.offset.reset", "earliest")
+"""The setting of a group that begins with the first record of each partition."""
 DONE: Final = frozenset({0, 1, 3})
 """The acknowledgement types gap, accept, reject: the record is not delivered again."""
 ENDED_NS: Final = 100 * MS
@@ -77,8 +79,8 @@ class Said:
     types: dict[int, int]
     error: int | None
     """None without a response."""
-    in_order: bool = True
-    """Whether each batch of offsets is behind the batch before it."""
+    valid: bool = True
+    """Whether each batch of offsets is behind the batch before it, with known types for all or for each."""
 
 
 @dataclass(slots=True)
@@ -168,13 +170,17 @@ class ShareGroup:
     @cached_property
     def committed_t(self) -> int:
         """The time at which the broker accepted read_committed for the group."""
+        return self.set_t(ISOLATION)
+
+    def set_t(self, setting: tuple[str, str]) -> int:
+        """The time at which the broker accepted a setting of the group."""
         return min(
             (
                 one.ended_t
                 for one in self.scene.of("incremental_alter_configs")
                 for asked in items(one.body, "resources")
                 if text(asked, "resource_name") == self.name
-                and ISOLATION in ((text(x, "name"), text(x, "value")) for x in items(asked, "configs"))
+                and setting in ((text(x, "name"), text(x, "value")) for x in items(asked, "configs"))
                 and not any(integer(said, "error_code") for said in items(one.got, "responses"))
             ),
             default=END_OF_TIME,
@@ -187,8 +193,19 @@ class ShareGroup:
         return min(lost, default=END_OF_TIME)
 
     def settled_t(self, part: Part) -> int:
-        """The time of the first acquisition in the partition. No clause requires the delivery of older records."""
-        return min((held.answer_t for held in self.acquired[part]), default=END_OF_TIME)
+        """The time of the first acquisition in the partition. No clause requires the delivery of older records. After a
+        deletion, the time of a ShareFetch that has told the group of the new start of the log."""
+        since_t = min((held.answer_t for held in self.acquired[part]), default=END_OF_TIME)
+        log = self.topics.logs.get(part)
+        if log is None or not log.deletes_t:
+            return since_t
+        low, told = log.low_at(END_OF_TIME), [END_OF_TIME] * (len(log.deletes_t) - len(log.low))
+        told += [t for t, _ in log.low]
+        for held in self.acquired[part]:  # a deleted record that is released later tells the group again
+            deleted = (offset for offset in held.offsets if offset < low)
+            told += [min(over.sure_t for over in self.ends(held, offset)) for offset in deleted]
+        fetches = (x.answer_t for x in self.asked if x.fetches and part in x.parts and x.one.t >= max(told))
+        return max(since_t, min(fetches, default=END_OF_TIME))
 
     def _find_ends(self, held: Acquired, offset: int) -> Iterator[AcquisitionEnd]:
         member, begins_t, lasts_t = held.asked.member, held.by.t, held.answer_t
@@ -330,14 +347,16 @@ def _said(asked: ShareRequest) -> Iterator[Said]:
     errors = {part: integer(told, name) for part, told in parts(one.got, _TOLD)}
     for part, asks in parts(one.body, _ASKED):
         types: dict[int, int] = {}
-        in_order = True
+        valid = True
         for batch in items(asks, "acknowledgement_batches"):
             first, last = integer(batch, "first_offset"), integer(batch, "last_offset")
             kinds = [*integers(batch, "acknowledge_types")]
-            if 0 <= first <= last < first + 100_000 and len(kinds) in (1, last - first + 1):
-                each = kinds * (last - first + 1) if len(kinds) == 1 else kinds
-                in_order &= first > max(types, default=-1)
+            count = last - first + 1
+            valid &= max(types, default=-1) < first <= last
+            valid &= len(kinds) in (1, count) and max(kinds, default=0) <= RENEW
+            if 0 <= first <= last < first + 100_000 and len(kinds) in (1, count):
+                each = kinds * count if len(kinds) == 1 else kinds
                 types |= dict(zip(range(first, last + 1), each, strict=True))
-        if types:
+        if types or not valid:
             told = None if one.got is None else integer(one.got, "error_code") or errors.get(part, 0)
-            yield Said(asked, part, types, told, in_order)
+            yield Said(asked, part, types, told, valid)

@@ -13,10 +13,11 @@ from purgatorio_wire.scene import transaction as scene_transactions
 from purgatorio_wire.scene.spec import FOUND, SceneSpec
 from purgatorio_wire.trace.record import DRAWN
 
-WARM_UPS: Final = {
-    "groups": scene_group.warm_up, "transactions": scene_transactions.warm_up, "shares": scene_share.warm_up,
-}  # fmt: skip
-"""Of these areas, in addition of fetches."""
+WARM_UPS: Final = (
+    ("groups", "refusals"), ("groups", "static-protocols"), ("transactions", "overlapping"), ("shares", "share-woken"),
+)  # fmt: skip
+"""The areas and scenes that are played once without a recording, in addition to fetches: the first request of each kind
+is slow."""
 MODULES: Final = (
     scene_share, scene_transactions, scene_group, consumer_group, static_member, scene_fetch, rounds, topic,
 )  # fmt: skip

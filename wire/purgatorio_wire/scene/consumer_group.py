@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,10 +17,10 @@ from purgatorio_wire.clause.consumer_group import (
     AWAY,
     BEAT,
     DESCRIBES,
+    INVALID,
     NO_ASSIGNOR,
     NO_PATTERN,
     OFF,
-    OFF_TOO,
     OR_MORE,
     SHARE_BEAT,
     UNKNOWN_MEMBER,
@@ -32,6 +32,7 @@ from purgatorio_wire.client.connection import Connection, Got
 from purgatorio_wire.history.history import integer
 from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import SceneSkipped, must
+from purgatorio_wire.scene.member import gang, members, stable
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 
@@ -49,6 +50,17 @@ REBALANCE_MS: Final = 3000
 UNCHANGED: Final = 4
 """The number of heartbeats in a session."""
 MOST_SESSION_MS: Final = 50_000
+WRONG: Final[Sequence[tuple[str, object]]] = (
+    ("member_epoch", -3), ("member_epoch", AWAY), ("instance_id", ""), ("rack_id", ""), ("rebalance_timeout_ms", -1),
+    ("topic_partitions", None), ("subscribed_topic_names", None),
+)  # fmt: skip
+SHARES_WRONG: Final[Sequence[tuple[str, object]]] = (
+    ("member_epoch", AWAY),
+    ("rack_id", ""),
+    ("subscribed_topic_names", None),
+    ("member_id", ""),
+)
+"""Fields of a first heartbeat, each with a value that makes it invalid, in both kinds of groups."""
 
 
 @dataclass(slots=True)
@@ -76,10 +88,12 @@ class Consumer:
     """The regular expression of its subscription, in place of names."""
 
     async def beat(
-        self, epoch: int | None = None, owns: Owned | None = None, member: str | None = None, whole: bool = False
+        self, epoch: int | None = None, owns: Owned | None = None, member: str | None = None, whole: bool = False,
+        odd: Mapping[str, object] = {},
     ) -> int:  # fmt: skip
-        """Send a heartbeat, which joins the group if the epoch is 0; returns the error. `epoch`, `owns`, `member`:
-        values to send instead of the member's own. `whole`: send all fields, as after a lost response."""
+        """Send a heartbeat, which joins the group if the epoch is 0; returns the error. `epoch`, `owns`, `member`, and
+        the fields `odd`: values to send instead of the member's own. `whole`: send all fields, as after a lost
+        response."""
         usual, joins = epoch is None and member is None, epoch is None and self.epoch == 0
         whole, owns = whole or joins, self.said if whole else owns
         if joins:
@@ -92,7 +106,7 @@ class Consumer:
             "instance_id": self.instance, "rack_id": None, "rebalance_timeout_ms": self.rebalance_ms if whole else -1,
             "subscribed_topic_names": ([] if self.pattern else [self.topic, *self.later]) if whole else None,
             "subscribed_topic_regex": self.pattern if whole else None,
-            "server_assignor": self.assignor, "topic_partitions": None if owns is None else _named(owns),
+            "server_assignor": self.assignor, "topic_partitions": None if owns is None else _named(owns), **odd,
         }  # fmt: skip
         got = await self.play.ask(self.conn, self.api, values)
         if usual and not codes(got.body):
@@ -132,6 +146,15 @@ class Consumer:
         return back
 
 
+async def _refused(strange: Consumer, wrong: Sequence[tuple[str, object]]) -> None:
+    """Heartbeats with these wrong fields, and a member of the other kind of group."""
+    for field, value in wrong:
+        await strange.beat(odd={field: value})
+    other = BEAT if strange.api == SHARE_BEAT else SHARE_BEAT
+    if strange.play.offers(other):
+        await replace(strange, api=other, id=own_id(strange.play)).beat()
+
+
 def own_id(play: Play) -> str:
     """An id as clients choose it: a UUID in base64."""
     return base64.urlsafe_b64encode(b"\x10" + play.rng.randbytes(15)).decode().rstrip("=")
@@ -161,7 +184,7 @@ async def consumers(
     ]  # fmt: skip
     play.broker.made.beating.setdefault((api, group), set()).update(one.id for one in made)
     error = await made[0].beat()
-    if error == OFF or (api == SHARE_BEAT and error == OFF_TOO):
+    if error == OFF or (api == SHARE_BEAT and error == INVALID):
         raise SceneSkipped(f"{api}: switched off (group.version, group.coordinator.rebalance.protocols)")
     must(not error, f"a consumer group could not be joined: error {error}")
     return made
@@ -185,10 +208,13 @@ async def settled(members: Sequence[Consumer], above: int = 0, partitions: int =
 
 
 async def described(one: Consumer) -> None:
-    """Describe the group of this member, and an unknown group. If the group has members, try to delete it."""
-    api, names = DESCRIBES[one.api], one.play.rng.sample((one.group, f"{one.group}-nobody"), 2)
-    if one.play.offers(api, "G13"):
-        await one.play.ask(one.conn, api, {"group_ids": names, "include_authorized_operations": False})
+    """Describe the group of this member, and an unknown group, as groups of each kind. If the group has members, try to
+    delete it."""
+    names = one.play.rng.sample((one.group, f"{one.group}-nobody"), 2)
+    for api in DESCRIBES.values():
+        if one.play.offers(api, "G13"):
+            asked = {"group_ids": names, "groups": names, "include_authorized_operations": False}
+            await one.play.ask(one.conn, api, asked)
     if one.epoch and one.play.offers(DELETE, "G13"):
         await one.play.ask(one.conn, DELETE, {"groups_names": names})
 
@@ -204,10 +230,11 @@ async def reassigned(play: Play) -> None:
     """Members join and leave. A member that must revoke partitions keeps them for a while. Heartbeats and commits name
     wrong epochs and members, and, as if a response was lost, the former epoch, or all fields. A static member leaves
     for a while, and returns. The group is described in between. OffsetDelete names a topic of the subscription, and
-    another topic. A client names an assignor that the broker does not have, and an invalid regular expression. In the
-    end, the members subscribe to another topic too, the first topic is deleted, and the members lose its partitions."""
+    another topic. A client sends invalid heartbeats, which name an assignor that the broker does not have, or an
+    invalid regular expression, or lack a field. In the end, the members subscribe to another topic too, the first topic
+    is deleted, and the members lose its partitions."""
     first, second, third = await consumers(play, 3)
-    third.instance = play.unique("i")
+    third.instance, third.assignor = play.unique("i"), "range"
     now = await settled([first])
     first.revokes = False
     held = 0
@@ -241,6 +268,7 @@ async def reassigned(play: Play) -> None:
     await third.leave()
     now = await settled([first, second], now)
     strange = replace(third, id=own_id(play), instance=None)
+    await _refused(strange, WRONG)
     await replace(strange, assignor=NO_ASSIGNOR).beat()
     if play.offers(BEAT, least=FIRST_PATTERNS):
         await replace(strange, pattern=NO_PATTERN).beat()
@@ -339,7 +367,7 @@ async def silent_consumer(play: Play) -> None:
     """A static member stops sending heartbeats. In another group, a static member leaves for a while and does not
     return. Each of the two is removed at its session time-out, and the other member of its group gets its partitions.
     In a third group, a member that subscribes by a regular expression, and sends only heartbeats without changes,
-    stays in the group."""
+    stays in the group. In the end, classic members join this group, and members of KIP-848 a former classic group."""
     play.need(BEAT)
     session_ms = _judged_session(play.broker.declared.consumer_session_ms)
 
@@ -363,8 +391,9 @@ async def silent_consumer(play: Play) -> None:
 )
 async def share_members(play: Play) -> None:
     """Members of a share group join and leave. Heartbeats name wrong epochs and members, and, as if a response was
-    lost, the former epoch, or all fields. Then a member stops sending heartbeats, and is removed at its session
-    time-out. In another group, a member that sends only heartbeats without changes stays in the group."""
+    lost, the former epoch, or all fields. Invalid heartbeats are refused. Then a member stops sending heartbeats, and
+    is removed at its session time-out. In another group, a member that sends only heartbeats without changes stays in
+    the group."""
     play.broker.shares.need()
     play.need(SHARE_BEAT)
     session_ms = _judged_session(play.broker.declared.share_session_ms)
@@ -383,6 +412,7 @@ async def _sharing(play: Play, session_ms: int) -> None:
             await one.beat(one.former)
     await leaves.leave()
     await leaves.beat(now)
+    await _refused(replace(leaves, rebalance_ms=REBALANCE_MS), SHARES_WRONG)
     now = await settled([stays], now)
     await _removed(stays, silent, await settled([stays, silent], now), session_ms)
 
@@ -403,6 +433,23 @@ async def _unchanged(play: Play, api: str, session_ms: int) -> None:
         await one.beat()
     await one.beat()
     await one.leave()
+    if api == BEAT:
+        await _other_protocol(one)
+
+
+async def _other_protocol(one: Consumer) -> None:
+    """A group without members takes members of the other protocol."""
+    play = one.play
+    (classic,) = await gang(play, 1)
+    await stable([classic])
+    await classic.leave()
+    back = replace(one, group=classic.group, id=own_id(play), former=0, said=frozenset())
+    play.broker.made.beating.setdefault((BEAT, back.group), set()).add(back.id)
+    await back.beat()
+    await back.leave()
+    (classic,) = await members(play, one.group, 1)
+    await stable([classic])
+    await classic.leave()
 
 
 async def _removed(stays: Consumer, silent: Consumer, epoch: int, session_ms: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -128,14 +128,14 @@ class DataAsker(Asker):
         self, conn: Connection, *parts: str | tuple[str, int], acks: int = 1, size: int = 20, records: int = 1,
         timeout_ms: int = 10_000, corrupt: int | None = None, written: Written = BY_NOBODY,
         transactional_id: str | None = None, packs: bool = False, begins: bool = False, newest_ms: int = 0,
-        twice: str = "",
+        twice: str = "", harm: Callable[[bytes], bytes] = spoilt,
     ) -> Sent:  # fmt: skip
         """Sends a Produce of `records` records of `size` bytes to each of these partitions (default: partition 0 of a
-        topic). The batch for the partition `corrupt` gets a wrong checksum. `written`: the batch is of an idempotent
-        producer, and in a transaction if it has a `transactional_id`. `packs`: whether the batch is compressed.
-        `begins`: whether the Produce itself adds its partitions to the transaction. `newest_ms`: the timestamp of the
-        first record; each later record is older than the record before. `twice`: a topic that gets the batch twice in
-        this request."""
+        topic). The batch for the partition `corrupt` gets a wrong checksum, or another `harm`. `written`: the batch is
+        of an idempotent producer, and in a transaction if it has a `transactional_id`. `packs`: whether the batch is
+        compressed. `begins`: whether the Produce itself adds its partitions to the transaction. `newest_ms`: the
+        timestamp of the first record; each later record is older than the record before. `twice`: a topic that gets the
+        batch twice in this request."""
         # The timestamp is now, because retention deletes old records half a minute after the start of a broker.
         attributes = 0 if transactional_id is None else TRANSACTIONAL
         now_ms = newest_ms or int(time.time()) * 1000
@@ -147,7 +147,7 @@ class DataAsker(Asker):
                 topic,
                 {
                     "index": number,
-                    "records": spoilt(data) if number == corrupt else data * (1 + (topic == twice)),
+                    "records": harm(data) if number == corrupt else data * (1 + (topic == twice)),
                 },
             )
             for topic, number in into

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from purgatorio_wire.client.connection import Connection, NoAnswer
-from purgatorio_wire.client.record_batch import batch_bytes
+from purgatorio_wire.client.record_batch import INVALID, batch_bytes
 from purgatorio_wire.history.history import integer, items, text
 from purgatorio_wire.history.log import BY_ID
 from purgatorio_wire.scene.asker import codes, first_append, settle
@@ -309,10 +309,10 @@ async def deleted_topic(play: Play) -> None:
     await settle(*sent)
 
 
-@scene("produce", "M1 corrupt-accepted, F3 not-woken")
+@scene("produce", "M1 corrupt-accepted, M1 forbidden-accepted, F3 not-woken")
 async def corrupt_batch(play: Play) -> None:
     """A corrupt batch is refused. The other partition of the same Produce accepts its batch, which answers the fetch
-    that waits on it."""
+    that waits on it. Then batches are refused that are invalid, with the right checksum."""
     topic, ends = await play.topic(partitions=2), [0, 0]
     writer, reader = await play.open("writer"), await play.open("reader")
     wait = play.wait_ms(WAKE_MS)
@@ -323,6 +323,11 @@ async def corrupt_batch(play: Play) -> None:
             produce = play.produce(writer, topic, (topic, 1), acks=acks, corrupt=harmed)
             await settle(produce, fetch)  # its own time-out is 10 s
             ends[sound] += 1
+    for harm in INVALID:
+        await settle(play.produce(writer, topic, (topic, 1), acks=-1, corrupt=0, harm=harm))
+    if play.offers("init_producer_id"):
+        first = Written(*await new_producer(play, writer), -1)
+        await settle(play.produce(writer, topic, acks=-1, written=first))
     both = [(topic, number, 0) for number in (0, 1)]
     await settle(play.fetch(reader, both, max_wait_ms=0))
 

@@ -44,45 +44,12 @@ from purgatorio_wire.scene.member import (
 from purgatorio_wire.scene.play import CONSUMER, PROTOCOL, Play
 from purgatorio_wire.scene.spec import scene
 
-_NOTE_MOST_BYTES: Final = 1 << 16
-WARM_REBALANCE_MS: Final = 1000
+NOTE_MOST_BYTES: Final = 1 << 16
 LONGEST_MS: Final = (1 << 31) - 1
 MOST_BEATS: Final = 8
 """Members stop after up to this number of heartbeats. So a broker that ignores some heartbeats is detected."""
 SILENT_TIMES: Final = 1.7
 """Factor of a session timeout: after this time, the session has certainly expired."""
-
-
-async def warm_up(play: Play) -> None:
-    """This scene is not judged. It sends each kind of group request once. The broker creates the coordinator's topic
-    meanwhile."""
-
-    async def rebalanced() -> None:
-        (one,) = await gang(play, 1, WARM_REBALANCE_MS)
-        await stable([one])
-        new = await newcomer(one)
-        joining = new.ask_join()
-        await play.pause(50)
-        await one.beat()
-        await one.join()
-        new.took((await joining).body)
-        topics = await to_commit(play)
-        if topics:
-            await one.commit(*topics)
-        await synced([one, new])
-        await _refused(one, await play.open("stranger"), topics)
-        for member in (new, one):
-            await member.leave()
-
-    async def came_back() -> None:
-        if not knows_static(play):
-            return
-        group = await play.group()
-        for _ in range(2):
-            one = Member(play, await play.open("s"), group, WARM_REBALANCE_MS, instance="i")
-            await stable([one])
-
-    await asyncio.gather(rebalanced(), came_back())
 
 
 @scene("groups", "G0, G1 beyond-the-time-out, G1 delayed-again, G2, G3")
@@ -156,18 +123,18 @@ async def sync_waits(play: Play) -> None:
         await one.sync()
 
 
-@scene("groups", "G2 other-than-preferred, G3, G4 waits-though-complete, G5")
+@scene("groups", "G2 other-than-preferred, G3, G4 waits-though-complete, G5, X2")
 async def rebalance(play: Play) -> None:
     """A third member joins. Its JoinGroup waits for the other members, whose heartbeats report the rebalance. The last
-    JoinGroup answers all. Most members prefer another protocol than the leader. With four and five members, one member
-    gets no assignment, and its SyncGroup is answered too."""
+    JoinGroup answers all. Requests follow the waiting JoinGroup on its connection. Most members prefer another protocol
+    than the leader. With four and five members, one member gets no assignment, and its SyncGroup is answered too."""
     pair = await gang(play, 2)
     pair[1].common = pair[0].common[::-1]
     await stable(pair)
     for _ in range(3):
         new = await newcomer(pair[0])
         new.common = max(pair, key=lambda one: one.leads).common[::-1]
-        joining = new.ask_join()
+        joining, *behind = new.ask_join(), play.question(new.conn), play.question(new.conn)
         # Heartbeats report the rebalance, at first perhaps and then certainly.
         for pause in (20, 300 * play.pace, 100):
             await play.pause(pause)
@@ -176,6 +143,7 @@ async def rebalance(play: Play) -> None:
         await play.pause(300)
         again += [one.ask_join() for one in pair[1:]]
         await answered([new, *pair], [joining, *again])
+        await settle(*behind)
         pair = [*pair, new]
         for one in pair:
             one.omits = {4: pair[0].id, 5: new.id}.get(len(pair), "")
@@ -632,19 +600,6 @@ async def _few_protocols(play: Play) -> None:
     await synced([one for one in (comes, apart, stays) if one.generation >= 0])
 
 
-@scene("groups", "X2")
-async def order_of_joins(play: Play) -> None:
-    """Requests after a waiting join: their responses come after its response."""
-    (stays,) = await gang(play, 1)
-    await stable([stays])
-    new = await newcomer(stays)
-    sent = [new.ask_join()]
-    sent += [play.question(new.conn) for _ in range(3)]
-    await is_told(stays)
-    sent.append(stays.ask_join())
-    await settle(*sent)
-
-
 @scene("groups", "G7 not-removed, G7 silent-member-kept, G3, G9", seconds=90)
 async def session(play: Play) -> None:
     """Members stop sending: one after heartbeats, one after its SyncGroup, and others after their JoinGroup. (One
@@ -806,7 +761,7 @@ async def refusals(play: Play) -> None:
         await play.commit(stranger, group, "", -1, topics, numbers=(0, UNMADE))
         most = play.broker.declared.note_most_bytes
         # Long metadata is refused because of the size of its record, or of the request.
-        for note_bytes in (most, most + 1) if most is not None and most <= _NOTE_MOST_BYTES else ():
+        for note_bytes in (most, most + 1) if most is not None and most <= NOTE_MOST_BYTES else ():
             await play.commit(stranger, group, "", -1, topics, numbers=(0, 1), note_bytes=note_bytes)
         await play.ask_offsets(stranger, group, None)
     if topics and play.offers("delete_groups"):

@@ -28,7 +28,7 @@ from purgatorio_wire.scene import fetch as scene_fetch
 from purgatorio_wire.scene import topic as scene_other
 from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import Broker, SceneLost, SceneSkipped
-from purgatorio_wire.scene.catalogue import PATIENT, WARM_UPS
+from purgatorio_wire.scene.catalogue import PATIENT, SCENES, WARM_UPS
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.random_scene import (
     LEAST_SCENE,
@@ -135,7 +135,7 @@ class PlanRun:
         controlling = asyncio.create_task(control.run())
         try:
             async with asyncio.timeout(seconds):
-                others = [warm_up for area, warm_up in WARM_UPS.items() if area in areas]
+                others = [SCENES[name].play for area, name in WARM_UPS if area in areas]
                 warm_ups = [scene_fetch.warm_up, *others]
                 await asyncio.gather(*(self._warm_up(one, at) for at, one in enumerate(warm_ups)))
                 groups, rest = asyncio.Semaphore(GROUP_LANES), asyncio.Semaphore(LANES)

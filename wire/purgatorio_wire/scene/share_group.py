@@ -15,7 +15,7 @@ from typing import Final
 
 from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.history.history import EXCUSED, LOADING, integer, integers, items, text
-from purgatorio_wire.history.share import ISOLATION
+from purgatorio_wire.history.share import EARLIEST, ISOLATION
 from purgatorio_wire.scene.asker import codes, first_of, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneLost, SceneSkipped, must
 from purgatorio_wire.scene.consumer_group import own_id
@@ -62,6 +62,10 @@ Said = Mapping[int, Sequence[tuple[int, int, int | Sequence[int]]]]
 """Acknowledgements by partition: first and last offset, and the type of all records, or of each record."""
 MIXED: Final = (ACCEPT, RELEASE, GAP, REJECT, RELEASE)
 """Of a batch."""
+WRONG: Final[Sequence[Sequence[tuple[int, int, int | Sequence[int]]]]] = (
+    ((3, 4, ACCEPT), (0, 1, ACCEPT)), ((1, 0, ACCEPT),), ((0, 2, (ACCEPT, ACCEPT)),), ((0, 0, RENEW + 1),),
+)  # fmt: skip
+"""Invalid acknowledgements of a batch: not in order, from behind, with too few types, and of an unknown type."""
 
 
 @dataclass(slots=True)
@@ -209,6 +213,9 @@ async def sharers(
         raise shares.none(f"no assignment within {shares.seconds:g} s")
     if setting is not None and await _configure(play, admin, name, *setting) and setting == ISOLATION:
         raise SceneSkipped("share groups: the broker does not know the setting share.isolation.level")
+    if setting == EARLIEST:
+        await _append(play, members[0])
+        await play.pause(2 * play.broker.declared.late_topics_ms)
     await _open_all(play, members)
     await _probe(play, members, partitions)
     return members
@@ -286,18 +293,6 @@ async def _probe(play: Play, members: Sequence[Sharer], partitions: int) -> None
         await first.accept()
 
 
-async def warm_up(play: Play) -> None:
-    """This scene is not judged, see `warm_up` in `fetch`."""
-    first, second = await sharers(play, 2)
-    for _ in range(3):
-        await play.ask_all(play.produce(await play.admin(), first.topic))
-        await first.take(500)
-        await play.ask_all(first.say(RELEASE, *_one(first)))
-        await second.take(500)
-        await second.accept()
-    await play.delete(first.topic)
-
-
 def _one(member: Sharer, number: int = 0) -> Range:
     """The first range of the last acquired records. SceneLost if there is none."""
     runs = member.got.get(number, [])
@@ -316,30 +311,19 @@ async def _acquired(play: Play, member: Sharer, records: int = 1, number: int = 
     return _one(member, number)
 
 
-@scene("shares", "S1 early, S1 late, S2 waits-without-max-wait, S3 acquired-twice", seconds=90)
-async def share_idle(play: Play) -> None:
-    """ShareFetch requests wait for records that do not come, or that come after max_wait_ms. Then they wait for records
-    that another member has acquired."""
-    first, second = await sharers(play, 2, partitions=2)
-    for _ in range(ROUNDS):
-        await first.take(play.wait_ms(IDLE_MS))
-        await second.take(play.wait_ms(IDLE_MS // 2))
-        await second.take(0)
-        await play.pause(10)
-    held = await _acquired(play, first, BATCH)
-    await second.take(play.wait_ms(IDLE_MS))
-    await second.take(0)
-    await play.ask_all(first.say(ACCEPT, *held))
-    await second.take(play.wait_ms(IDLE_MS))
-    await first.take(play.wait_ms(IDLE_MS // 2))
-
-
-@scene("shares", "S2 not-woken, S2 waits-though-ready, S3 delivery-count, S3 records-missing", seconds=90)
+@scene(
+    "shares",
+    "S1 late, S2 not-woken, S2 waits-though-ready, S2 waits-without-max-wait, S3 delivery-count, S3 records-missing",
+    seconds=90,
+)
 async def share_woken(play: Play) -> None:
     """Appends to two partitions answer waiting ShareFetch requests. Members also acquire available records at once,
-    with max_wait_ms=0 too, and records that come while two members wait."""
+    with max_wait_ms=0 too, and records that come while two members wait. At first, they wait for nothing."""
     first, second = await sharers(play, 2, partitions=2)
     wait = play.wait_ms(WAIT_MS)
+    for one in (first, second):
+        await one.take(play.wait_ms(IDLE_MS // 2))
+        await one.take(0)
     for at in range(2 * ROUNDS):
         member = (first, second)[at % 2]
         sent = member.fetch(wait)
@@ -373,15 +357,17 @@ async def share_woken(play: Play) -> None:
 async def share_acknowledge(play: Play) -> None:
     """A member releases a batch in parts, by ShareAcknowledge and with ShareFetch, while another member waits. Accepted
     and rejected records are not delivered again. A member cannot acknowledge records that another member has acquired,
-    or that it has released, also with a ShareFetch that returns a new record. Acknowledgements that are not in order
-    are refused as a whole. A ShareFetch with a limit gets a part of a batch. One record is released after each
+    or that it has released, also with a ShareFetch that returns a new record. Invalid acknowledgements are refused
+    as a whole. A ShareFetch with a limit gets a part of a batch. One record is released after each
     delivery, until the delivery count limit."""
     first, second = await sharers(play, 2)
     wait = play.wait_ms(WAIT_MS)
     for alone in (True, False):
         base, last = await _acquired(play, first, BATCH)
         must(last - base + 1 == BATCH, "a batch was delivered in parts")
-        await play.ask_all(first.acknowledge({0: [(base + 3, last, ACCEPT), (base, base + 1, ACCEPT)]}))
+        for wrong in WRONG:
+            said = [(base + begin, base + end, kinds) for begin, end, kinds in wrong]
+            await play.ask_all(first.acknowledge({0: said}))
         for released in ((base + 1, base + 2), (base + 4, base + 4)):
             sent = second.fetch(play.wait_ms(IDLE_MS))
             await play.pause(BEFORE_MS)
@@ -515,6 +501,27 @@ async def share_sessions(play: Play) -> None:
     await first.accept()
     first.took(await first.fetch(wait, {1: ()}))
     await first.accept()
+
+
+@scene("shares", "S2 waits-though-ready, S6 refused", seconds=90)
+async def share_deleted(play: Play) -> None:
+    """A group begins with the first record of its topic. Then records are deleted: some or all of a batch that a member
+    has acquired, and some of the next batch. The member releases or accepts its batch. Each time, the group gets the
+    records that are appended afterwards."""
+    play.need("delete_records")
+    rounds = ((-2, RELEASE), (0, ACCEPT), (2, RELEASE), (0, RELEASE))
+    first, second = await sharers(play, 2, len(rounds), EARLIEST)
+    for number, (beyond, kind) in enumerate(rounds):
+        held = await _acquired(play, first, BATCH, number)
+        await _append(play, first, BATCH, number)
+        low = (first.topic, number, held[1] + 1 + beyond)
+        await play.ask_all(play.delete_records(await play.admin(), [low]))
+        await play.ask_all(first.say(kind, *held, number))
+        for one in (second, first, second):
+            await one.take(0)
+            await one.accept()
+        await _acquired(play, second, number=number)
+        await second.accept()
 
 
 @scene("shares", "S7 not-woken", seconds=120)

@@ -29,6 +29,7 @@ from purgatorio_wire.history.transaction import (
 from purgatorio_wire.scene.asker import codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneSkipped, must
 from purgatorio_wire.scene.data_asker import UNMADE, by_topic
+from purgatorio_wire.scene.group import NOTE_MOST_BYTES
 from purgatorio_wire.scene.member import (
     LONGER,
     NOT_TOLD,
@@ -49,6 +50,8 @@ WAIT_MS: Final = 3000
 OPEN_MS: Final = 80
 """The time that a transaction stays open with records that no read_committed fetch may return."""
 NOT_COORDINATOR: Final = 16
+STRANGE: Final = 1 << 40
+"""What is added to a producer id, so that no producer has it."""
 NAMES_EPOCHS: Final = 3
 """The first version of InitProducerId that names the producer's former epoch."""
 NOT_YET: Final = frozenset({TIMED_OUT, CONCURRENT, *LOADING})
@@ -178,20 +181,24 @@ class Writer:
     async def begin_offsets(self, group: str) -> None:
         """Add the offsets of a group, which may begin a transaction. No effect with KIP-890, where the commit of the
         offsets begins the transaction."""
-        if self.renews:
-            return
+        if not self.renews:
+            await self._until_over(lambda: self.add_group(group), codes)
+
+    async def add_group(self, group: str) -> Got:
+        """Send one AddOffsetsToTxn."""
         values = {
             "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "group_id": group,
         }  # fmt: skip
-        await self._until_over(lambda: self.play.ask(self.conn, "add_offsets_to_txn", values), codes)
+        return await self.play.ask(self.conn, "add_offsets_to_txn", values)
 
     async def commit_offset(
         self, group: str, at: int, by: tuple[str, int] = NOBODY, numbers: Sequence[int] = (0,),
-        instance: str | None = None,
+        instance: str | None = None, note_bytes: int = 0,
     ) -> int:  # fmt: skip
         """Commit these offsets in the transaction, as a member of a generation; returns the error of the first
-        offset."""
-        told = {"committed_offset": at, "committed_metadata": f"note {at}", "committed_leader_epoch": at % 7}
+        offset. The metadata has at least `note_bytes`."""
+        note = f"note {at}".ljust(note_bytes, ".")
+        told = {"committed_offset": at, "committed_metadata": note, "committed_leader_epoch": at % 7}
         asked = [{"partition_index": number, **told} for number in numbers]
         values = {
             "transactional_id": self.name, "group_id": group, "producer_id": self.id, "producer_epoch": self.epoch,
@@ -255,27 +262,17 @@ async def writer_of(play: Play, topic: str, timeout_ms: int | None = None) -> Wr
     raise play.broker.transactions.none(f"error {error}")
 
 
-async def warm_up(play: Play) -> None:
-    """This scene is not judged, see `warm_up` in `fetch`."""
-    writer = await writer_of(play, await play.topic())
-    for commits in (True, False):
-        await writer.begin(0)
-        await writer.write(0)
-        await writer.end(commits=commits)
-    await writer.begin_again()
-    await play.delete(writer.topic)
-
-
 @scene(
     "transactions",
     "R1 early, R1 open-transaction-shown, R2 not-woken, R2 never-ended, R3 not-listed, R3 listed, "
-    "R4 last-stable-offset, R4 listed, L1, R6 end-refused, R6 described, F3 not-woken",
+    "R4 last-stable-offset, R4 listed, L1, R6 end-refused, R6 end-after-end, R6 described, F3 not-woken",
     seconds=60,
 )
 async def read_committed(play: Play) -> None:
-    """Transactions of one producer, committed or aborted, in one partition or two. Each is described and listed. A
-    read_committed fetch waits for the end of the transaction, in a session too. A read_uncommitted fetch waits only for
-    the append. Between the append and the end, both request the available records."""
+    """Transactions of one producer, committed or aborted, in one partition or two. Each is described and listed, and
+    its end is sent again, also with the other outcome. A read_committed fetch waits for the end of the transaction, in
+    a session too. A read_uncommitted fetch waits only for the append. Between the append and the end, both request the
+    available records."""
     play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
     writer = await writer_of(play, topic)
@@ -304,6 +301,8 @@ async def read_committed(play: Play) -> None:
         await _ask_all(play, asker, both)
         await play.pause(OPEN_MS)
         await writer.end(commits=commits)
+        await writer.end_again(commits=commits)
+        await writer.end(commits=not commits)
         ended += [*parts, (topic, numbers[0], ends[numbers[0]] + 1 + at % 2)]
         for number in numbers:
             ends[number] += 1 + at % 2 + (number == numbers[0]) + 1
@@ -474,7 +473,7 @@ async def fenced_producer(play: Play) -> None:
     waiting fetches. The former producer is refused, and so are a negative transaction timeout and an empty
     transactional id. The new producer continues, and adds an unknown partition. Then the producer gets a new epoch, and
     repeats the request, as if the response was lost. It gets another epoch, and repeats the first request, which is
-    refused. In the end, EndTxn is sent without an open transaction."""
+    refused. In the end, requests name an unknown transactional id, an unknown producer id, and no transactional id."""
     play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
     former = await writer_of(play, topic)
@@ -514,9 +513,13 @@ async def fenced_producer(play: Play) -> None:
         for known in (epoch, epoch, epoch + 1):
             await former.begin_again(former=known)
         await former.ask_id(epoch)
-    nobody = Writer(play, asker, play.unique("x"), topic, former.id, former.epoch)
-    await nobody.add(0)
-    await nobody.end(commits=True)
+    unknown = replace(former, id=former.id + STRANGE)
+    for wrong in (replace(former, name=play.unique("x")), unknown, replace(former, name="")):
+        await wrong.add(0)
+        await wrong.add_group(topic)
+        await wrong.end(commits=True)
+    if play.offers("init_producer_id", least=NAMES_EPOCHS):
+        await unknown.ask_id(epoch)
 
 
 @scene(
@@ -530,7 +533,7 @@ async def renewed_epochs(play: Play) -> None:
     """Transactions of a client of KIP-890's second part: an append begins each, and its end gives the producer a new
     epoch. The end is sent again, as if its response was lost, and with the other outcome. When the next transaction has
     begun, the old epoch is refused. An append of an older version to a partition that is not in the transaction is
-    refused too. Then a commit is sent without a transaction."""
+    refused too. Then a commit (refused) and an abort are sent without a transaction."""
     play.need(*ALL_NEEDED)
     if not play.broker.renews_epochs:
         raise SceneSkipped(
@@ -561,7 +564,8 @@ async def renewed_epochs(play: Play) -> None:
         await _ask_all(play, asker, [(topic, 0, end)])
         end += 2  # a record and a marker
     await writer.begin_again()
-    await writer.end(commits=True)
+    for commits in (True, False):
+        await writer.end(commits=commits)
 
 
 @scene("transactions", "R7 committed, R7 unstable, R6 begin-refused", seconds=60)
@@ -570,7 +574,7 @@ async def transactional_offsets(play: Play) -> None:
     become visible after the end. In between, OffsetFetch with require_stable gets UNSTABLE_OFFSET_COMMIT, only for the
     partitions of the transaction. Some transactions are those of a client of KIP-890. If a commit without a transaction
     comes meanwhile, its offset stays. If two transactions commit an offset of one partition, the offset that was sent
-    last stays, even if its transaction ends first."""
+    last stays, even if its transaction ends first. Metadata that is too long is refused."""
     _need_offsets(play)
     topic, group, beside = await play.topic(partitions=2), await play.group(), await play.group()
     writer, other = await writer_of(play, topic), await writer_of(play, topic)
@@ -595,6 +599,9 @@ async def transactional_offsets(play: Play) -> None:
     # Aborted offsets are not committed by the next transaction, which does not name them.
     await writer.begin_offsets(group)
     _must_take(await writer.commit_offset(group, 40))
+    most = play.broker.declared.note_most_bytes
+    for note_bytes in (most, most + 1) if most is not None and most <= NOTE_MOST_BYTES else ():
+        await writer.commit_offset(group, 41, numbers=(1, 0), note_bytes=note_bytes)
     await writer.end(commits=False)
     await writer.begin(0)
     await writer.write(0)
