@@ -9,9 +9,10 @@ partitions. All members of a share group have the same partitions.
 A member that sends nothing within its session timeout, or does not revoke within its rebalance timeout, is removed at
 the next heartbeat of its group.
 
-Not implemented: regular expressions, named assignors.
+Not implemented: named assignors.
 """
 
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ class _Member:
     return."""
 
     subscribed: list[str]
+    pattern: str
     rebalance_ms: int
     heard_s: float
     instance: str = ""
@@ -86,7 +88,7 @@ class Consumers:
 
     def beat(
         self, name: str, member_id: str, epoch: int, subscribed: Sequence[str] | None,
-        owned: Owned | None = None, rebalance_ms: int = 0, instance: str = "",
+        owned: Owned | None = None, rebalance_ms: int = 0, instance: str = "", pattern: str = "",
     ) -> Beat:  # fmt: skip
         """Handle a heartbeat: a member joins (epoch 0), stays, leaves (-1), or leaves for a while (-2, only a static
         member). `owned`: None if the owned partitions have not changed."""
@@ -107,7 +109,7 @@ class Consumers:
                 member = group.members[member_id] = group.members.pop(holder)
                 member.away, member.epoch = False, 0
             elif epoch == 0 and len(group.members) < MOST_MEMBERS:
-                member = _Member([], rebalance_ms, now_s, instance)
+                member = _Member([], pattern, rebalance_ms, now_s, instance)
                 group.members[member_id] = member
             elif member is None:
                 return Beat(ErrorCode.unknown_member_id)
@@ -159,20 +161,27 @@ class Consumers:
         over = [member_id for member_id, member in group.members.items() if member.over(now_s)]
         for member_id in over:
             del group.members[member_id]
-        topics = map(self._cluster.topic, {name for one in group.members.values() for name in one.subscribed})
+        topics = map(
+            self._cluster.topic, {name for one in group.members.values() for name in self._names(one)}
+        )
         there = {part for topic in topics if topic is not None for part in topic.all()}
         if over or there != {part for one in group.members.values() for part in one.target}:
             self._change(group)
+
+    def _names(self, member: _Member) -> set[str]:
+        """The topics that it names, or that its regular expression matches."""
+        there = (topic.name for topic in self._cluster.topics()) if member.pattern else ()
+        return {*member.subscribed, *(name for name in there if re.fullmatch(member.pattern, name))}
 
     def _change(self, group: _Group) -> None:
         """Begins the next epoch. Each subscriber of a topic keeps its partitions, up to an equal part."""
         group.epoch += 1
         targets: dict[str, set[TopicPartition]] = {member_id: set() for member_id in group.members}
-        for name in sorted({topic for member in group.members.values() for topic in member.subscribed}):
+        for name in sorted({topic for member in group.members.values() for topic in self._names(member)}):
             topic = self._cluster.topic(name)
             free = {*topic.all()} if topic is not None else set[TopicPartition]()
             readers = sorted(
-                (member_id for member_id, member in group.members.items() if name in member.subscribed),
+                (member_id for member_id, member in group.members.items() if name in self._names(member)),
                 key=lambda member_id: -len(group.members[member_id].target),
             )
             if self._shares:

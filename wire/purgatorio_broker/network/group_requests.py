@@ -35,14 +35,15 @@ def consumer_group_heartbeat(node: Node, request: Request) -> None:
     if fields.has("server_assignor") and fields.text("server_assignor") not in ("uniform", "range"):
         request.answer(error_code=ErrorCode.unsupported_assignor.value)
         return
+    pattern = fields.text("subscribed_topic_regex")
     try:
-        re.compile(fields.text("subscribed_topic_regex"))
+        re.compile(pattern)
     except re.error:
         request.answer(error_code=ErrorCode.invalid_regular_expression.value)
         return
     owned = frozenset(one.place for one in fields.asked("topic_partitions", node.cluster.named))
     told = owned if fields.has("topic_partitions") else None
-    more = told, fields.ms("rebalance_timeout"), fields.text("instance_id")
+    more = told, fields.ms("rebalance_timeout"), fields.text("instance_id"), pattern
     answer_beat(node, request, node.consumers, node.shares.members, *more)
 
 

@@ -17,6 +17,7 @@ from purgatorio_wire.history.finding import Rows, answered_with, broken, checked
 from purgatorio_wire.history.history import (
     BUSY,
     COMMITS,
+    DELETE_OFFSETS,
     END_OF_TIME,
     Exchange,
     Scene,
@@ -144,7 +145,12 @@ class _Within(NamedTuple):
 def _within(
     bounds: Bounds, topics: Topics, scene: Scene, group: str, part: Part, until: int
 ) -> Iterator[_Within]:  # fmt: skip
+    deletes = [
+        x for x in scene.of(DELETE_OFFSETS) if text(x.body, "group_id") == group and _told(x).get(part) == 0
+    ]
     for one in scene.of("txn_offset_commit"):
+        if any(one.ended_t <= x.t <= until for x in deletes):
+            continue  # OffsetDelete also deletes offsets of open transactions
         asked = dict(parts(one.body, OTHERS[0])).get(part)
         error = _told(one).get(part, 0)
         if text(one.body, "group_id") != group or asked is None or (error and error not in BUSY):

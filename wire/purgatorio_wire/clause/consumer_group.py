@@ -48,7 +48,8 @@ DESCRIBES: Final = {
 """The requests that describe groups, by the heartbeats of their members."""
 BEATS: Final = (BEAT, SHARE_BEAT)
 TOPICS: Final = ("create_topics", "create_partitions", "delete_topics")
-OR_MORE: Final = "(-more)?"
+MORE: Final = "-more"
+OR_MORE: Final = f"({MORE})?"
 """The end of the scene's regular expression, after the name of a topic."""
 JOINS, LEAVES, AWAY = 0, -1, -2
 """The epochs for a join, a leave, and for a static member that leaves for a while."""
@@ -62,6 +63,8 @@ NO_PATTERN, INVALID_PATTERN = "(", 128
 """What is no regular expression, and its error, INVALID_REGULAR_EXPRESSION."""
 GAP_NS: Final = 20_000 * MS
 """The gap of an assignment or removal that never comes: a scene waits for this time."""
+REFRESHED_NS: Final = 10_000 * MS
+"""Kafka matches new topics with regular expressions at most once in this time."""
 IDLE_NS: Final = 1000 * MS
 """The clause does not wait for a member without a heartbeat for this time."""
 
@@ -88,7 +91,7 @@ def subscription(body: Body, topics: Topics) -> tuple[str, ...]:
     """The topics that a heartbeat subscribes to, by name or by the scene's regular expression. Others are not read: a
     trace is untrusted, and an expression may take exponential time."""
     pattern = text(body, "subscribed_topic_regex")
-    matched = [name for name in topics.topics if pattern == name + OR_MORE]
+    matched = [name for name in topics.topics if pattern == name.removesuffix(MORE) + OR_MORE]
     return tuple(sorted({*texts(body, "subscribed_topic_names"), *matched}))
 
 
@@ -149,6 +152,8 @@ class _Group:
     least_epoch: int = 0
     """The highest one before."""
     beat_ms: int = 0
+    matches: bool = False
+    """Whether its members subscribe by a regular expression."""
     settled: bool = False
     """Whether all partitions were assigned once. A broker first prepares the partitions of a share group."""
 
@@ -368,6 +373,7 @@ class _Group:
             yield from self._gone(name, one)
             return
         topics = subscription(one.body, self.topics)
+        self.matches |= bool(text(one.body, "subscribed_topic_regex"))
         if epoch == JOINS:
             if name not in self.members and not returns:
                 yield from self._changes(one)
@@ -452,7 +458,7 @@ class _Group:
 
     def _changes(self, one: Exchange) -> Rows:
         yield from self._given(None, one.t)
-        self.change, self.since_t = one, one.ended_t
+        self.change, self.since_t = one, one.ended_t + REFRESHED_NS * (self.matches and one.api in TOPICS)
         self.least_epoch = max((member.epoch for member in self.members.values()), default=0)
 
     def _given(self, one: Exchange | None, t: int) -> Rows:

@@ -85,6 +85,8 @@ LEAST_TIME_OUT_MS: Final = 2000
 """A shorter timeout_ms may pass before a busy broker handles the request."""
 OF_THE_TOPIC: Final = 1
 """The source of a setting that was set for the topic itself."""
+THE_LIST: Final = "cleanup.policy"
+"""The only list among the settings of the scenes."""
 NO_VALUE: Final = "purgatorio"
 """A value that no setting of a topic may have."""
 AT_ONCE_MOST: Final = 20
@@ -197,14 +199,23 @@ def settings_changed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             if name not in told or integer(asked, "resource_type", OF_TOPIC) != OF_TOPIC:
                 continue
             changes = [*items(asked, "configs")]
-            if topic is None or any(text(x, "value") == NO_VALUE for x in changes):
-                allowed = (
-                    f"an error: {f'the value {NO_VALUE} is invalid' if topic else 'there is no such topic'}"
-                )
+            if topic is None or _wrong_changes(changes):
+                allowed = f"an error: {'a change is invalid' if topic else 'there is no such topic'}"
                 seen = f"{named(told[name])} for {name}"
                 yield checked("A1", "wrong-argument-accepted", one, told[name], allowed, seen)
             elif topic.there_at(one.t) and all(integer(x, "config_operation") <= DELETE for x in changes):
                 yield answered_with("A1", "refused", one, told[name], 0, f" for {name}")
+
+
+def _wrong_changes(changes: Sequence[Body]) -> bool:
+    """Whether a setting is named twice, set to no value or to an invalid one, or changed like a list, which it is
+    not."""
+    names = [text(x, "name") for x in changes]
+    return len({*names}) < len(names) or any(
+        text(x, "value") == NO_VALUE or x.get("value") is None
+        if (how := integer(x, "config_operation")) == SET else how != DELETE and text(x, "name") != THE_LIST
+        for x in changes
+    )  # fmt: skip
 
 
 def settings_described(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:

@@ -18,6 +18,7 @@ from purgatorio_wire.clause.consumer_group import (
     BEAT,
     DESCRIBES,
     INVALID,
+    MORE,
     NO_ASSIGNOR,
     NO_PATTERN,
     OFF,
@@ -367,7 +368,8 @@ async def silent_consumer(play: Play) -> None:
     """A static member stops sending heartbeats. In another group, a static member leaves for a while and does not
     return. Each of the two is removed at its session time-out, and the other member of its group gets its partitions.
     In a third group, a member that subscribes by a regular expression, and sends only heartbeats without changes,
-    stays in the group. In the end, classic members join this group, and members of KIP-848 a former classic group."""
+    stays in the group. In another group, a new topic matches such an expression. In the end, classic members join the
+    third group, and members of KIP-848 a former classic group."""
     play.need(BEAT)
     session_ms = _judged_session(play.broker.declared.consumer_session_ms)
 
@@ -379,7 +381,8 @@ async def silent_consumer(play: Play) -> None:
             await silent.beat(AWAY)
         await _removed(stays, silent, epoch, session_ms)
 
-    await asyncio.gather(silence(goes=False), silence(goes=True), _unchanged(play, BEAT, session_ms))
+    kinds = silence(goes=False), silence(goes=True), _unchanged(play, BEAT, session_ms), _matched(play)
+    await asyncio.gather(*kinds)
 
 
 @scene(
@@ -450,6 +453,16 @@ async def _other_protocol(one: Consumer) -> None:
     (classic,) = await members(play, one.group, 1)
     await stable([classic])
     await classic.leave()
+
+
+async def _matched(play: Play) -> None:
+    """A topic is created that a regular expression matches, and its members get the partitions."""
+    if play.offers(BEAT, least=FIRST_PATTERNS):
+        (one,) = await consumers(play, 1, by_pattern=True)
+        now = await settled([one])
+        await play.create(one.topic + MORE, partitions=2)
+        await settled([one], now, PARTITIONS + 2)
+        await one.leave()
 
 
 async def _removed(stays: Consumer, silent: Consumer, epoch: int, session_ms: int) -> None:

@@ -56,6 +56,8 @@ NAMES_SETTINGS: Final = 5
 """The first version of CreateTopics with an error for an invalid setting. (1.1 returns UNKNOWN_SERVER_ERROR.)"""
 UNREAD_SETTING: Final = "min.compaction.lag.ms"
 """A setting without an effect in these scenes, which each change alters too."""
+WRONG_CHANGES: Final = ((SET, None), (SET, NO_VALUE), (APPEND, "1"))
+"""Of a setting that is no list."""
 QUOTA_BYTES: Final = 2000
 QUOTA_PARTITIONS: Final = 6
 QUOTA_HEARD_MS: Final = 1000
@@ -83,33 +85,26 @@ FOLLOWED_MS: Final = 10_000
 FOLLOWS_TRIES: Final = 20
 GROWN_MS: Final = 10_000
 """The time after which the new partitions exist."""
-_SHARER: Final = {"group_id": "purgatorio-nobody", "member_id": "EAAAAAAAAAAAAAAAAAAAAA"}
+_NOBODY: Final[Mapping[str, object]] = {
+    "group_id": "purgatorio-nobody", "generation_id": 1, "member_id": "nobody", "members": [{"member_id": "nobody"}],
+    "protocol_type": "consumer", "protocol_name": "range", "protocols": [{"name": "range", "metadata": ""}],
+    "session_timeout_ms": 6000, "rebalance_timeout_ms": 1000, "key": "purgatorio-nobody", "key_type": 0,
+    "coordinator_keys": ["purgatorio-nobody"], "member_epoch": 5, "share_session_epoch": 5,
+}  # fmt: skip
+_SHARER: Final = {**_NOBODY, "member_id": "EAAAAAAAAAAAAAAAAAAAAA"}
 HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
     "produce": {"acks": 1, "timeout_ms": 1000},
     "fetch": {"max_wait_ms": 0, "min_bytes": 0},
     "list_offsets": {"replica_id": -1},
     "metadata": {"topics": [], "allow_auto_topic_creation": False},
-    "find_coordinator": {"key": "purgatorio-nobody", "key_type": 0, "coordinator_keys": ["purgatorio-nobody"]},
-    "join_group": {
-        "group_id": "", "session_timeout_ms": 6000, "rebalance_timeout_ms": 1000, "member_id": "nobody",
-        "protocol_type": "consumer", "protocols": [{"name": "range", "metadata": ""}],
-    },
-    "heartbeat": {"group_id": "purgatorio-nobody", "generation_id": 1, "member_id": "nobody"},
-    "leave_group": {
-        "group_id": "purgatorio-nobody", "member_id": "nobody", "members": [{"member_id": "nobody"}],
-    },
-    "sync_group": {
-        "group_id": "purgatorio-nobody", "generation_id": 1, "member_id": "nobody",
-        "protocol_type": "consumer", "protocol_name": "range",
-    },
-    "share_group_heartbeat": {**_SHARER, "member_epoch": 5},
-    "share_fetch": {**_SHARER, "share_session_epoch": 5},
-    "share_acknowledge": {**_SHARER, "share_session_epoch": 5},
+    **dict.fromkeys(("find_coordinator", "heartbeat", "leave_group", "sync_group"), _NOBODY),
+    "join_group": {**_NOBODY, "group_id": ""},
+    **dict.fromkeys(("share_group_heartbeat", "share_fetch", "share_acknowledge"), _SHARER),
     "api_versions": SOFTWARE,
     "create_topics": {"timeout_ms": 1000},
     "delete_topics": {"timeout_ms": 1000},
     "delete_records": {"timeout_ms": 1000},
-}  # fmt: skip
+}
 """Requests that change nothing, by API."""
 
 
@@ -252,7 +247,7 @@ async def topic_settings(play: Play) -> None:
     with validate_only has no effect. One topic gives records the time of their append. A compacted topic refuses
     records without keys. One topic has no settings at first. Then a value is appended to the default of a list, the
     default is subtracted, and the setting is deleted. Each of these requests also names another topic, with an invalid
-    value, and an unknown topic."""
+    change, and an unknown topic."""
     beside, describes = await play.topic(), play.offers("describe_configs")
     alters = play.offers("incremental_alter_configs") and describes
     for setting, value, changes in SETTINGS:
@@ -265,9 +260,9 @@ async def topic_settings(play: Play) -> None:
             await _describe(play, writer, topic, beside, play.unique("unmade"))
             await _describe(play, writer, beside, topic, keys=(setting, UNREAD_SETTING))
         tried = [(*one, False) for one in changes] + [(*one, True) for one in changes[:1]]
-        for how, to, dry in tried if alters else ():
+        for at, (how, to, dry) in enumerate(tried if alters else ()):
             both = (setting, how, to), (UNREAD_SETTING, SET, f"{play.rng.randrange(1, 1000)}")
-            wrong = both[1], (setting, SET, NO_VALUE)
+            wrong = both[1], (("flush.ms", *WRONG_CHANGES[at - 1]) if at else both[1])
             named = [_altered(topic, *both), _altered(beside, *wrong), _altered(play.unique("unmade"), *both)]
             asked = {"resources": play.rng.sample(named, 3), "validate_only": dry}
             got = await play.ask(writer, "incremental_alter_configs", asked)

@@ -273,7 +273,6 @@ async def read_committed(play: Play) -> None:
     its end is sent again, also with the other outcome. A read_committed fetch waits for the end of the transaction, in
     a session too. A read_uncommitted fetch waits only for the append. Between the append and the end, both request the
     available records."""
-    play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
     writer = await writer_of(play, topic)
     readers, asker = await play.open_many(5, "reader"), await play.open("asker")
@@ -325,7 +324,6 @@ async def overlapping(play: Play) -> None:
     """Transactions of two producers and plain appends in one partition. Records after the start of the first open
     transaction are not visible, even if later transactions have ended. They do not count for min_bytes. A batch that is
     sent again is stored once."""
-    play.need(*ALL_NEEDED)
     topic = await play.topic()
     first, second = await writer_of(play, topic), await writer_of(play, topic)
     plain, asker = await play.open("plain"), await play.open("asker")
@@ -370,7 +368,6 @@ async def overlapping(play: Play) -> None:
 async def timed_out(play: Play) -> None:
     """Each transaction has the timeout that its producer requested last, counted from the start of the transaction. A
     transaction that stays open longer is aborted, which answers the fetches that wait for its end."""
-    play.need(*ALL_NEEDED)
     looks_ms = play.broker.open_looks_ms
     if looks_ms <= LOOKS_MS:
         await asyncio.gather(_each_in_its_time(play), _left_open(play))
@@ -419,7 +416,7 @@ async def _left_open(play: Play) -> None:
 async def deleted_within(play: Play) -> None:
     """Some records of an open transaction are deleted, and later all of its records. Fetches of the remaining records
     and of new records still wait for the end of the transaction."""
-    play.need(*ALL_NEEDED, "delete_records")
+    play.need("delete_records")
     rounds = ((True, 1), (False, 1), (True, 3), (False, 3))
     topic = await play.topic(partitions=len(rounds))
     writer, plain = await writer_of(play, topic), await play.open("plain")
@@ -446,7 +443,7 @@ async def deleted_within(play: Play) -> None:
 async def deleted_under(play: Play) -> None:
     """A topic is deleted while a transaction is open in this topic and in another one. The transaction still ends,
     which answers the fetch that waits on the other topic. The producer begins the next transaction."""
-    play.need(*ALL_NEEDED, "delete_topics", "metadata")
+    play.need("delete_topics", "metadata")
     wait = play.wait_ms(WAIT_MS)
     for commits in (True, False):
         stays, gone = await play.topic(), await play.topic()
@@ -474,7 +471,6 @@ async def fenced_producer(play: Play) -> None:
     transactional id. The new producer continues, and adds an unknown partition. Then the producer gets a new epoch, and
     repeats the request, as if the response was lost. It gets another epoch, and repeats the first request, which is
     refused. In the end, requests name an unknown transactional id, an unknown producer id, and no transactional id."""
-    play.need(*ALL_NEEDED)
     topic = await play.topic(partitions=2)
     former = await writer_of(play, topic)
     reader, asker = await play.open("reader"), await play.open("asker")
@@ -534,7 +530,6 @@ async def renewed_epochs(play: Play) -> None:
     epoch. The end is sent again, as if its response was lost, and with the other outcome. When the next transaction has
     begun, the old epoch is refused. An append of an older version to a partition that is not in the transaction is
     refused too. Then a commit (refused) and an abort are sent without a transaction."""
-    play.need(*ALL_NEEDED)
     if not play.broker.renews_epochs:
         raise SceneSkipped(
             "the broker does not offer KIP-890's second part, or transaction.version is below 2"
@@ -573,8 +568,8 @@ async def transactional_offsets(play: Play) -> None:
     """Offsets of groups are committed in transactions, of one partition or two, which are committed or aborted. They
     become visible after the end. In between, OffsetFetch with require_stable gets UNSTABLE_OFFSET_COMMIT, only for the
     partitions of the transaction. Some transactions are those of a client of KIP-890. If a commit without a transaction
-    comes meanwhile, its offset stays. If two transactions commit an offset of one partition, the offset that was sent
-    last stays, even if its transaction ends first. Metadata that is too long is refused."""
+    or OffsetDelete comes meanwhile, that stays. If two transactions commit an offset of one partition, the offset that
+    was sent last stays, even if its transaction ends first. Metadata that is too long is refused."""
     _need_offsets(play)
     topic, group, beside = await play.topic(partitions=2), await play.group(), await play.group()
     writer, other = await writer_of(play, topic), await writer_of(play, topic)
@@ -589,7 +584,9 @@ async def transactional_offsets(play: Play) -> None:
         for each in (group, beside):
             await by.begin_offsets(each)
             _must_take(await by.commit_offset(each, 10 + at, numbers=numbers))
-        if overtaken:
+        if overtaken and at % 3 and play.offers("offset_delete"):
+            await play.delete_offsets(asker, group, [topic])
+        elif overtaken:
             await play.commit(asker, group, "", -1, [topic])
         for surely in (True, False):
             await play.ask_offsets(asker, group, [topic], stable=surely)
@@ -688,7 +685,7 @@ async def _describe(writer: Writer, conn: Connection) -> None:
 
 
 def _need_offsets(play: Play) -> None:
-    play.need(*ALL_NEEDED, "add_offsets_to_txn", "txn_offset_commit")
+    play.need("add_offsets_to_txn", "txn_offset_commit")
     play.need("offset_fetch", least=7)
 
 
