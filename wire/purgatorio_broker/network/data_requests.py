@@ -116,6 +116,8 @@ def _begins(
         error = node.transactions.writes(header.written, partition)
         if error is not ErrorCode.none:
             return error
+    elif node.transactions.is_open(header.written.producer_id, partition):
+        return ErrorCode.invalid_txn_state
     before.append(header)
     return ErrorCode.none
 

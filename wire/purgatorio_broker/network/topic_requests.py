@@ -142,9 +142,12 @@ def create_partitions(node: Node, request: Request) -> None:
     refused = {name: ErrorCode.policy_violation.value for name, total in totals.items() if total > room}
     refused |= {name: ErrorCode.invalid_request.value for name in names if names.count(name) > 1}
     throttle_ms = 0
+    placed = {x.text("name"): len(x.entries("assignments")) for x in request.fields.entries("topics")}
     for name, total in totals.items():
         topic = node.cluster.topic(name)
         more = 0 if topic is None else total - topic.partitions
+        if more > 0 and placed[name] not in (0, more):
+            refused.setdefault(name, ErrorCode.invalid_replica_assignment.value)
         if more > 0 and (late_ms := node.quotas.throttle_ms(request.client, CREATOR, more, strict=True)):
             throttle_ms, refused[name] = late_ms, ErrorCode.throttling_quota_exceeded.value
 

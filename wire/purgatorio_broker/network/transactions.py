@@ -202,6 +202,13 @@ class Transactions:
             producer.appending += 1
             return ErrorCode.none
 
+    def is_open(self, producer_id: int, partition: TopicPartition) -> bool:
+        """Whether a transaction of this producer is open in the partition."""
+        with self._changed:
+            producer = self._by_id(producer_id)
+            its = set() if producer is None or producer.state is not Phase.ONGOING else producer.partitions
+            return partition in its
+
     def wrote(self, producer_id: int) -> None:
         with self._changed:
             producer = self._by_id(producer_id)

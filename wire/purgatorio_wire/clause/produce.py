@@ -110,6 +110,13 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif (written := written_by(batches)) != BY_NOBODY and topic.replicas > 1:
                 if _sent_since(one, written, topics.logs[part], spans):
                     yield from _stopped(bounds, one, part, answer, topics, scene, spans)
+            elif _open_beside(one, written, topics.logs[part]):
+                if answer is not None:
+                    right, allowed = (
+                        integer(answer, "error_code"),
+                        "an error: the producer has an open transaction there",
+                    )
+                    yield checked("M1", "forbidden-accepted", one, right, allowed, "the append is accepted")
             elif other := _other_epoch(one, written, topics.logs[part]):
                 yield from _refused_epoch(one, written, answer, *other)
             elif written != BY_NOBODY and not _is_next(
@@ -219,6 +226,15 @@ def _begins_with_a_repeat(one: Exchange, within: Transaction, log: Log) -> bool:
     """Whether all earlier batches of the transaction repeat batches of an earlier transaction."""
     begun = [x for x in log.appends if x.within is within and x.may_be_there and x.t < one.t]
     return not begun and any(x.within is within and x.t < one.t for x in log.repeats)
+
+
+def _open_beside(one: Exchange, written: Written, log: Log) -> bool:
+    """Whether the producer of this append without a transaction certainly has an open transaction in the partition."""
+    mine = (x for x in log.appends if written != BY_NOBODY and x.written[:2] == written[:2] and not x.error)
+    return any(
+        x.within is not None and (x.ack_t or END_OF_TIME) <= one.t and one.ended_t < x.within.may_end_t
+        for x in mine
+    )
 
 
 def _before(one: Exchange, written: Written, log: Log) -> list[Append]:

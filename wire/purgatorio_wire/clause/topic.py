@@ -61,7 +61,8 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 OUT_OF_RANGE, UNKNOWN, NO_LEADER, TIMED_OUT, EXISTS, NOT_NEEDED, UNKNOWN_EPOCH = 1, 3, 5, 7, 36, 84, 75
 NOT_PREFERRED: Final = 80
 """PREFERRED_LEADER_NOT_AVAILABLE."""
-INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION, INVALID_CONFIG, INVALID_REQUEST = 17, 37, 38, 40, 42
+INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION, INVALID_PLACEMENT = 17, 37, 38, 39
+INVALID_CONFIG, INVALID_REQUEST = 40, 42
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 REFUSED: Final = frozenset({37, 38, 39, 40, 44})
 """Errors of CreateTopics: invalid number of partitions or replicas, invalid placement, invalid settings; a policy."""
@@ -423,6 +424,9 @@ def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             if had is None or name not in errors or one.answer_t is None or one.throttled_ms:
                 continue
             wanted = 0 if count > had else INVALID_PARTITIONS
+            placed = asked.get("assignments")
+            if not wanted and isinstance(placed, list) and len(placed) != count - had:
+                wanted = INVALID_PLACEMENT
             wanted = INVALID_REQUEST if names.count(name) > 1 else wanted
             if wanted or errors[name] or one.body.get("validate_only"):
                 cause: Way = "not-refused-count" if wanted else "partitions-not-added"

@@ -280,10 +280,11 @@ async def topic_settings(play: Play) -> None:
 
 @scene("topics", "A3 partitions-not-added, A3 not-refused-count, A3 not-in-effect, E1, F3 not-woken, L1")
 async def partitions(play: Play) -> None:
-    """CreatePartitions with validate_only, with more partitions, with the same number, with fewer, with a topic twice
-    (the last three are refused), and with more again. Then elections that are not needed, ListOffsets, and
-    OffsetForLeaderEpoch. The existing partitions keep their records and waiting fetches. An append to a new partition
-    answers the fetch that waits on it. In the last batch, the first record has the largest timestamp."""
+    """CreatePartitions with validate_only, with more partitions, with the same number, with fewer, with a topic twice,
+    with a wrong number of placements (the last four are refused), and with more again. Then elections that are not
+    needed, ListOffsets, and OffsetForLeaderEpoch. The existing partitions keep their records and waiting fetches. An
+    append to a new partition answers the fetch that waits on it. In the last batch, the first record has the largest
+    timestamp."""
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
     places = [-1, -2, 0, 1 << 61] if play.offers("list_offsets", "L1") else []
@@ -321,6 +322,7 @@ async def partitions(play: Play) -> None:
     placed = None if node is None else [{"broker_ids": [node]}] * 2
     for count, assigned, dry, times in (
         (3, placed, True, 1), (3, placed, False, 1), (3, None, False, 1), (2, None, False, 1), (5, None, False, 2),
+        (6 if placed else 2, placed, False, 1),
     ):  # fmt: skip
         names = play.rng.sample((*[topic] * times, play.unique("unmade")), times + 1)
         grows = [{"name": name, "count": count, "assignments": assigned} for name in names]

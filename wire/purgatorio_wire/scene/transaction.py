@@ -322,8 +322,8 @@ async def read_committed(play: Play) -> None:
 )
 async def overlapping(play: Play) -> None:
     """Transactions of two producers and plain appends in one partition. Records after the start of the first open
-    transaction are not visible, even if later transactions have ended. They do not count for min_bytes. A batch that is
-    sent again is stored once."""
+    transaction are not visible, even if later transactions have ended. They do not count for min_bytes. The first
+    producer appends without its transaction, which is refused. A batch that is sent again is stored once."""
     topic = await play.topic()
     first, second = await writer_of(play, topic), await writer_of(play, topic)
     plain, asker = await play.open("plain"), await play.open("asker")
@@ -341,6 +341,8 @@ async def overlapping(play: Play) -> None:
         await play.pause(30)
         await first.write(0)
         await second.write(0, records=2)
+        aside = Written(first.id, first.epoch, first.next[topic, 0])
+        await settle(play.produce(plain, topic, acks=-1, written=aside))
         await settle(second.append(0, records=2, again=True), first.append(0, again=True))
         await play.ask_all(play.produce(plain, topic, acks=-1))
         await second.end(commits=second_commits)
