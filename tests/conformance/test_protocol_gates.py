@@ -211,12 +211,13 @@ for line in iter(sys.stdin.readline, ""):
         say(m="leave", f="timer_fire", id=paused, th="worker")
         paused = None
     elif name == "advance":
+        # This advance waits for the paused thread: a stop ends it without an answer.
         due += sorted((one for one in names if names[one] <= now), key=names.get)
         for one in due:
             names.pop(one, None)
     elif name == "stop":
         due, last = [] if lost else due, n
-    if name != "stop":
+    if name != "stop" and not (name == "advance" and "stopped-0" in due):
         say(m="answer", n=n)
     work()
 """
@@ -291,7 +292,9 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     ):
         subjects = command_subjects((sys.executable, *command), limits=ChildLimits(silence_s=4.0))
         records = record_runs([one for one in subjects if one.held and one.virtual], tmp_path)
-        assert {record.failure.kind for record in records if record.failure} == ({kind} if kind else set())
+        kinds = {record.failure.kind for record in records if record.failure}
+        # Without calls that can be paused at their steps, a run has nothing to play.
+        assert kinds - {"unfinished"} == ({kind} if kind else set())
         traces = [record.path for record in records if record.path is not None]
         runs = check_files(traces).runs if traces else ()
         found = set[str]().union(*map(broken, runs))

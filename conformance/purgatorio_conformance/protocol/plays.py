@@ -529,10 +529,15 @@ class Plays:
         while self.comes():
             pass
         began_s = time.monotonic()
-        self.session.ask(Stop(drain=1), lane=int(not conversation.free(0)))
+        stop = self.session.ask(Stop(drain=1), lane=int(not conversation.free(0)))
         while self.comes():
             pass
-        self.let_go()
+        # A stopped subject need not answer the advance.
+        while conversation.is_open(stop):
+            if standing := conversation.standing():
+                self.go(standing)
+            else:
+                self.hear_on()
         if time.monotonic() - began_s < _STOPS_S:
             conversation.rests()
 
