@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from purgatorio_conformance.protocol.purgatory_plan import purgatory_plan
+from purgatorio_conformance.protocol.message import Description, Register
+from purgatorio_conformance.protocol.timeline import timeline
 from purgatorio_conformance.subject.plan import HUGE_NS, MAX_DELAY_NS, MS, Plan, Step, make_plan
 
 
@@ -58,7 +59,8 @@ def test_a_long_plan_shares_its_keys_no_more_than_a_short_one() -> None:
     """A check tries all that wait under its key: with as many keys as a short plan, a long one would never end."""
 
     def most(timers: int) -> int:
-        operations = {act.operation for act in purgatory_plan(make_plan(1, timers, 1, MS))}
+        dues = timeline(make_plan(1, timers, 1, MS), "purgatory", Description(0, "", "x", ("purgatory",), ()))
+        operations = [due.call for due in dues if isinstance(due.call, Register)]
         keys = (key for operation in operations for key in operation.keys if key.startswith("k"))
         return max(Counter(keys).values())
 

@@ -32,6 +32,7 @@ from typing import Final, Protocol
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.message import (
+    AGAIN,
     KEYS_MOST,
     MAX_TIME_NS,
     Add,
@@ -156,7 +157,7 @@ class BoundaryPlan:
         self._size = max(2, description.buckets)
         self._turn = min(self._size, _TURN_MOST)
         self._count = 0
-        self._delay_of: dict[str, int] = {}
+        self._begun: list[str] = []
         self._room_ns = 0
         self.left_out = ""
         """The phases that were left out, with the reason."""
@@ -456,23 +457,20 @@ class BoundaryPlan:
             if number % 2:
                 self._run.advance_through(self._run.now_ns + widths[max(0, len(widths) - 2)])
             self._take_back(name)
-        again = {"add-again", "add-same"} & {*self._description.capabilities}
-        if again and self._part == "timer":
-            for name in self._rng.sample(sorted(self._delay_of), len(added) // 4):
+        if self._part == "timer" and not AGAIN.isdisjoint(self._description.capabilities):
+            for name in self._rng.sample(sorted(self._begun), len(added) // 4):
                 delay_ns = self._fit(self._rng.choice(widths) * self._rng.randint(1, 3))
-                self._run.call(
-                    Add(name, delay_ns if "add-again" in again else self._delay_of[name]), tuple(widths)
-                )
+                self._run.call(Add(name, delay_ns), tuple(widths))
                 if "gauge" in self._description.capabilities:
                     self._run.call(Gauge())
-        self._delay_of.clear()
+        self._begun.clear()
 
     def _begin(self, delay_ns: int, widths: list[int]) -> str:
         self._count += 1
         delay_ns = self._fit(delay_ns)
         if self._part == "timer":
             name = f"far-{self._count}"
-            self._delay_of[name] = delay_ns
+            self._begun.append(name)
             self._run.call(Add(name, delay_ns), tuple(widths))
         else:
             name = f"far-op-{self._count}"

@@ -57,6 +57,7 @@ from purgatorio_conformance.protocol.message import (
     call_line,
     call_name,
     parse_said,
+    recorded_as,
 )
 from purgatorio_conformance.subject.contract import FailureKind
 from purgatorio_spec.trace.parse import Refusal
@@ -346,7 +347,7 @@ class Conversation:
         `hold`: the paused thread that makes the call, instead of a caller (`lane`). A `go` needs neither. `steps`:
         where the call pauses.
         """
-        call = self._as_declared(call)
+        call = self.as_declared(call)
         number, self._next = self._next, self._next + 1
         of_lane: int | None = None
         if hold is not None:
@@ -378,10 +379,14 @@ class Conversation:
             before_sending()
         return call_line(number, call, lane, hold, steps)
 
-    def _as_declared(self, call: Call) -> Call:
-        """The call. A reset gets the delay of the add, if the subject knows no other delay."""
-        same = self.description is not None and "reset-same" in self.description.capabilities
-        if not same or not isinstance(call, Reset) or call.id in self._periodic:
+    def as_declared(self, call: Call) -> Call:
+        """The call. A reset, or an add of a known task, gets the delay of the first add, if the subject knows no other
+        delay."""
+        can = () if self.description is None else self.description.capabilities
+        same = {Reset: "reset-same", Add: "add-same"}.get(type(call)) in can
+        if not same or not isinstance(call, Reset | Add) or call.id in self._periodic:
+            return call
+        if isinstance(call, Add) and "add-again" in can:
             return call
         known = self._operations.get(call.id)
         return call if known is None or known.delay_ns is None else replace(call, delay_ns=known.delay_ns)
@@ -438,7 +443,7 @@ class Conversation:
     def _begin(self, log: ThreadLog, call: Call, asked_t: int) -> int:
         if isinstance(call, Ready):
             self._operations.setdefault(call.id, _Operation())
-        f = _recorded_as(call)
+        f = recorded_as(call)
         if f is None:
             return -1
         keys = getattr(call, "keys", ()) or ((call.key,) if isinstance(call, Check | CancelKey) else ())
@@ -555,7 +560,7 @@ class Conversation:
             self._given_back(call, said, ended)
         elif isinstance(call, Gauge):
             log.ret("gauge", ended.ticket, state=State(said.watched, said.delayed, said.keys))
-        elif _recorded_as(call) is not None:
+        elif recorded_as(call) is not None:
             self._end(ended, out=said.out)
             if isinstance(call, Register) and said.out == 0:
                 self._begun(call.id)
@@ -595,7 +600,7 @@ class Conversation:
     def _refused(self, number: int, ended: _OpenCall, err: str) -> None:
         """Record the error if the trace records the call. Otherwise, and for an `advance`, raise Misbehaved."""
         call = ended.call
-        if _recorded_as(call) is None or isinstance(call, Advance):
+        if recorded_as(call) is None or isinstance(call, Advance):
             if not self.fails:
                 self.refused = self.refused or call
                 self.erred = self.erred or [err]
@@ -614,7 +619,7 @@ class Conversation:
     def _end(
         self, ended: _OpenCall, out: int | None = None, err: str | None = None, deadline_t: int | None = None
     ) -> None:
-        call, f = ended.call, _recorded_as(ended.call)
+        call, f = ended.call, recorded_as(ended.call)
         assert f is not None, "the trace records the call"
         ended.log.ret(f, ended.ticket, getattr(call, "id", None), out=out, err=err, deadline_t=deadline_t)
 
@@ -822,26 +827,6 @@ class Conversation:
 
 def _deadline(asked_t: int, delay_ns: int) -> int:
     return min(MAX_INT, asked_t + max(0, delay_ns))
-
-
-_RECORDED_AS: Final[dict[type[Call], str]] = {
-    Add: "timer_add",
-    Cancel: "timer_cancel",
-    Reset: "timer_reset",
-    Advance: "advance_clock",
-    Register: "try_complete_else_watch",
-    Check: "check_and_complete",
-    CancelKey: "cancel_for_key",
-    Force: "force_complete",
-    Gauge: "gauge",
-}
-
-
-def _recorded_as(call: Call) -> str | None:
-    """The function of the trace format that records the call as an interval, or None."""
-    if isinstance(call, Repeat):
-        return "timer_fixed_rate" if call.kind == "fixed-rate" else "timer_fixed_delay"
-    return _RECORDED_AS.get(type(call))
 
 
 _HAS_RESULT: Final[dict[type[Call], tuple[int | None, ...]]] = {

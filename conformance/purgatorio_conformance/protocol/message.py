@@ -34,8 +34,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "virtual-time": "its time changes only by `start` and `advance`",
     "real-time": "uses a clock of its own, which runs as fast as the clock of the machine",
     "cancel": "knows `cancel`",
-    "cancel-barrier": "after a `cancel` that was answered with 1, the task never starts; only for a timer "
-    "without a purgatory",
+    "cancel-barrier": "not needed: declare the profile `timer-cancel-barrier`, which it means without a profile",
     "cancel-key": "knows `cancel_key`; a returned operation has no time-out, and still waits under its other keys, as "
     "in Kafka",
     "cancel-key-all": "in addition to `cancel-key`: a returned operation waits under none of its keys",
@@ -56,6 +55,9 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "failing": "a callback ends with an error if `go` has `fail`; its thread continues, and `advance` returns no error",
 }
 """The capabilities that a subject may declare, and their meanings."""
+
+AGAIN: Final = frozenset({"add-again", "add-same"})
+"""A subject with one of these accepts an `add` of a known id."""
 
 REPORTABLE: Final = (
     "try_complete",
@@ -252,6 +254,20 @@ CALLS: Final[Mapping[str, type[Call]]] = {_words(kind): kind for kind in get_arg
 """The messages of the driver, by `m`."""
 
 _NAME_OF: Final[Mapping[type[Call], str]] = {record: name for name, record in CALLS.items()}
+
+FUNCTION_OF: Final[Mapping[type[Call], str]] = {
+    Add: "timer_add", Cancel: "timer_cancel", Reset: "timer_reset", Advance: "advance_clock",
+    Register: "try_complete_else_watch", Check: "check_and_complete", CancelKey: "cancel_for_key",
+    Force: "force_complete", Gauge: "gauge",
+}  # fmt: skip
+"""The function of the trace format that records each call as an interval; see also `recorded_as`."""
+
+
+def recorded_as(call: Call) -> str | None:
+    """The function of the trace format that records the call as an interval, or None."""
+    if isinstance(call, Repeat):
+        return f"timer_{call.kind.replace('-', '_')}"
+    return FUNCTION_OF.get(type(call))
 
 
 @dataclass(frozen=True, slots=True)

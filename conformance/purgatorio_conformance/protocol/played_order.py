@@ -11,7 +11,7 @@ import orjson
 import pyarrow as pa
 
 from purgatorio_conformance.protocol.lines import LineStep
-from purgatorio_conformance.protocol.message import STEP
+from purgatorio_conformance.protocol.message import CALLS, FUNCTION_OF, STEP
 from purgatorio_conformance.protocol.small_program import SmallProgram
 from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_spec.show.counterexample import Pauses
@@ -19,9 +19,7 @@ from purgatorio_spec.show.selection import Tasks
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 
-_OF_NO_TASK: Final = {
-    "advance": "advance_clock", "check": "check_and_complete", "cancel_key": "cancel_for_key", "gauge": "gauge",
-}  # fmt: skip
+_OF_NO_TASK: Final = {name: FUNCTION_OF[CALLS[name]] for name in ("advance", "check", "cancel_key", "gauge")}
 """The calls that name no task or operation, each with its function in the trace."""
 
 STEPS_MOST: Final = 5_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.message import (
+    FUNCTION_OF,
     Add,
     Advance,
     Call,
@@ -27,6 +28,7 @@ from purgatorio_conformance.protocol.message import (
     Repeat,
     Reset,
 )
+from purgatorio_conformance.protocol.rule import field_rules
 from purgatorio_conformance.protocol.script import AtGate, Script, ScriptStep
 from purgatorio_conformance.subject.plan import HUGE_NS
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
@@ -106,30 +108,22 @@ _ENDS: Final = frozenset({"timer_fire", "timer_cancel", "on_complete"})
 _AT_GATES: Final = frozenset({"timer_add", "timer_cancel", "timer_reset", "advance_clock"})
 
 
+_CALL_OF: Final[Mapping[str, type[Call]]] = {f: kind for kind, f in FUNCTION_OF.items()} | {"ready": Ready}
+
+
 def _call(
     f: str, operation: str, keys: list[str], delay_ns: int, moved_t: int | None, first_ns: int = 0
 ) -> Iterator[Call]:
+    """The call that a function of the trace records, without calls that only read."""
     if f in PERIODIC_ADDS:
-        kind = "fixed-rate" if f == "timer_fixed_rate" else "fixed-delay"
-        yield Repeat(operation, kind, first_ns, delay_ns)
-    elif f == "timer_reset":
-        yield Reset(operation, delay_ns)
-    elif f == "timer_add":
-        yield Add(operation, delay_ns)
-    elif f == "timer_cancel":
-        yield Cancel(operation)
-    elif f == "advance_clock" and moved_t is not None:
-        yield Advance(moved_t)
-    elif f == "try_complete_else_watch":
-        yield Register(operation, tuple(keys), delay_ns)
-    elif f == "ready":
-        yield Ready(operation)
-    elif f == "check_and_complete":
-        yield Check(keys[0])
-    elif f == "cancel_for_key":
-        yield CancelKey(keys[0])
-    elif f == "force_complete":
-        yield Force(operation)
+        yield Repeat(operation, f.removeprefix("timer_").replace("_", "-"), first_ns, delay_ns)
+        return
+    make: Callable[..., Call] | None = None if f == "gauge" else _CALL_OF.get(f)
+    if make is None or (make is Advance and moved_t is None):
+        return
+    known = {"id": operation, "keys": tuple(keys), "delay_ns": delay_ns, "now_ns": moved_t}
+    known["key"] = keys[0] if keys else None
+    yield make(**{rule.name: known[rule.name] for rule in field_rules(_CALL_OF[f]) if rule.needed})
 
 
 _OF_ONE: Final = Add | Cancel | Register | Ready | Force | Repeat | Reset | AtGate

@@ -20,6 +20,7 @@ from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.message import (
+    AGAIN,
     Add,
     Call,
     Cancel,
@@ -82,6 +83,9 @@ _TURN_MOST: Final = 64
 
 _TICKS_MOST: Final = 4_096
 """The longest delay of a task that a task adds, in ticks."""
+
+_SAME: Final = ("soon", "later")
+"""The delays of adds again and resets, if the subject gives each the delay of the first add in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -568,7 +572,6 @@ class _OfTimer(_Words):
         # So far apart that the one is late before the other is due.
         apart = (delays.soon_ns + number * 4 * self.late_ns for number in range(3))
         self._apart_ns = dict(zip(("soon", "later", "last"), apart, strict=True))
-        self._again = {"add-again", "add-same"} & self.knows
         t = Add("t", delays.soon_ns)
         self.starts = self._starts(t, Add("live", delays.soon_ns))
         # What comes before a bystander that is far is the first of all.
@@ -609,16 +612,16 @@ class _OfTimer(_Words):
         if self._turns and delay_ns <= self._most_ns:
             yield _Step("add w a revolution later", (Add("w", delay_ns),), adds="w")
 
-    def _again_steps(self, start: _Start) -> Iterator[_Step]:
-        before = {call.id: call.delay_ns for call in start.calls if isinstance(call, Add)}
-        for name, delay_ns in self._ns.items():
-            if "add-again" in self._again or (self._again and delay_ns == before.get("t")):
-                yield _Step(f"add t again {name}", (Add("t", delay_ns),), frozenset({"t"}))
+    def _again_steps(self) -> Iterator[_Step]:
+        if not AGAIN.isdisjoint(self.knows):
+            for name, delay_ns in self._ns.items():
+                if "add-again" in self.knows or name in _SAME:
+                    yield _Step(f"add t again {name}", (Add("t", delay_ns),), frozenset({"t"}))
 
     def _resets(self, delays: Mapping[str, int]) -> Iterator[_Step]:
         if "reset" in self.knows:
             for name, delay_ns in delays.items():
-                if delay_ns <= self._most_ns:
+                if delay_ns <= self._most_ns and ("reset-same" not in self.knows or name in _SAME):
                     yield _Step(f"reset t {name}", (Reset("t", delay_ns),), frozenset({"t"}))
 
     def _cancels(self) -> Iterator[_Step]:
@@ -629,7 +632,7 @@ class _OfTimer(_Words):
     def steps(self, start: _Start) -> Sequence[_Step]:
         return (
             *self._cancels(),
-            *self._again_steps(start),
+            *self._again_steps(),
             *self._resets(self._ns),
             *self._adds("w", start),
             *self._other_adds(start),
@@ -652,7 +655,7 @@ class _OfTimer(_Words):
             moved = (Cancel(whose), Add("x", self._ns["soon"]))
             live.append(_Step(f"add x soon in place of {whose}", moved, adds="x"))
         sizes = [_Step("gauge", self.gauge())] if self.gauge() else []
-        return (*self._cancels(), *live, *self._again_steps(start), *self._adds("x", start), *sizes)
+        return (*self._cancels(), *live, *self._again_steps(), *self._adds("x", start), *sizes)
 
     def far_ones(self, start: _Start) -> Iterator[_Recipe]:
         """A task that runs adds another task, with a delay of (or near) whole revolutions of a level. A wheel may put

@@ -333,8 +333,7 @@ class ScriptSearch:
         return bool(self.stopped)
 
     def _broken(self, script: Script) -> bool:
-        can = self._description.capabilities
-        if self._over() or ("add-same" in can and "add-again" not in can and not _keeps_delays(script)):
+        if self._over():
             return False
         self._plays += 1
         return self._shows(script)
@@ -403,13 +402,6 @@ def _changed(script: Script, place: int, call: ScriptStep) -> Script:
     old = script.calls[place]
     alike = {n for n, one in enumerate(script.calls) if isinstance(one, Add) and one == old} | {place}
     return replace(script, calls=tuple(call if n in alike else one for n, one in enumerate(script.calls)))
-
-
-def _keeps_delays(script: Script) -> bool:
-    """Whether each add of a task has one delay: no other is known to a subject with `add-same`."""
-    steps = (one for step in script.calls for one in (step.calls if isinstance(step, AtGate) else (step,)))
-    adds = {(one.id, one.delay_ns) for one in steps if isinstance(one, Add)}
-    return len({task for task, _ in adds}) == len(adds)
 
 
 def _number(call: ScriptStep) -> int | None:

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.message import (
+    AGAIN,
     STEP,
     Add,
     Call,
     Cancel,
     CancelKey,
-    Check,
     Description,
     Force,
     Gauge,
@@ -320,8 +320,8 @@ class SmallProgram:
             if name is not None and name not in description.capabilities:
                 return f"no {name}"
         added = [call.id for call in calls if isinstance(call, Add)]
-        if len(set(added)) < len(added) and not {"add-again", "add-same"} & {*description.capabilities}:
-            return "no add-same"
+        if len(set(added)) < len(added) and AGAIN.isdisjoint(description.capabilities):
+            return "no add-again"
         if self.fault is not None and self.fault.place not in description.gates:
             return f"no gate at {self.fault.place}"
         return None
@@ -399,14 +399,9 @@ def named_in(calls: Sequence[LaneCall], play: int) -> list[LaneCall]:
 
 
 def _named(call: LaneCall, mark: str) -> LaneCall:
-    if isinstance(call, Inside):
-        made = _named(call.call, mark)
-        assert not isinstance(made, Expiry | Inside | Until), "a call stays one"
-        return replace(call, id=mark + call.id, call=made)
+    new: dict[str, Any] = {name: mark + getattr(call, name) for name in ("id", "key") if hasattr(call, name)}
     if isinstance(call, Register):
-        return replace(call, id=mark + call.id, keys=tuple(mark + key for key in call.keys))
-    if isinstance(call, Check | CancelKey):
-        return replace(call, key=mark + call.key)
-    if isinstance(call, Expiry | Until | Ready | Force | Add | Cancel | Reset):
-        return replace(call, id=mark + call.id)
-    return call
+        new["keys"] = tuple(mark + key for key in call.keys)
+    elif isinstance(call, Inside):
+        new["call"] = _named(call.call, mark)
+    return replace(call, **new)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from purgatorio_conformance.protocol.message import (
+    AGAIN,
     Add,
     Call,
     Cancel,
@@ -19,12 +20,18 @@ from purgatorio_conformance.protocol.message import (
     Description,
     Force,
     Ready,
+    Register,
 )
-from purgatorio_conformance.protocol.purgatory_plan import PlannedAct, purgatory_plan
 from purgatorio_conformance.subject.plan import HUGE_NS, MS, Plan, PlanShape, Step
 
 _AGAIN: Final = 1 / 4
 """The share of the tasks that is added again, if the subject declares this."""
+
+_KEYS_LEAST: Final = 24
+_OPERATIONS_A_KEY: Final = 100
+"""In a long plan. A check tries all operations that wait under its key. With the few keys of a short plan, the number
+of tries would grow as the square of the plan."""
+_ENDS: Final = ("event", "event", "force")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +112,7 @@ def _boundaries(description: Description, shape: PlanShape) -> list[int]:
 
 def _of_timers(plan: Plan, description: Description) -> Iterator[TimedCall]:
     cancels = "cancel" in description.capabilities
-    again = {"add-again", "add-same"} & {*description.capabilities}
+    again = not AGAIN.isdisjoint(description.capabilities)
     rng = random.Random(f"again/{plan.seed}")
     for step in plan.steps:
         if step.delay_ns is not None:
@@ -117,31 +124,61 @@ def _of_timers(plan: Plan, description: Description) -> Iterator[TimedCall]:
 
 
 def _again(at_ns: int, lane: int, add: Add, description: Description, rng: random.Random) -> TimedCall:
-    """The same task is added again: at once, before its deadline, near its deadline, or after it. If another delay is
-    allowed, its deadline may move earlier or later."""
+    """The same task is added again: at once, before its deadline, near its deadline, or after it. Its deadline may move
+    earlier or later."""
     unit_ns, tick_ns = description.unit_ns, description.grain_ns
     after_ns = rng.choice((0, add.delay_ns // 2, add.delay_ns, add.delay_ns + 2 * tick_ns))
-    delay_ns = add.delay_ns
-    if "add-again" in description.capabilities:
-        delay_ns = max(description.least_delay_ns, rng.choice((delay_ns, delay_ns // 2, delay_ns // 4)))
-    return TimedCall(at_ns + after_ns - after_ns % unit_ns, lane, Add(add.id, delay_ns + -delay_ns % unit_ns))
+    delay_ns = max(
+        description.least_delay_ns, rng.choice((add.delay_ns, add.delay_ns // 2, add.delay_ns // 4))
+    )
+    return TimedCall(at_ns + after_ns - after_ns % unit_ns, lane, Add(add.id, description.rounded(delay_ns)))
 
 
 def _of_purgatory(plan: Plan, description: Description) -> Iterator[TimedCall]:
-    rng = random.Random(f"events/{plan.seed}")
-    for act in purgatory_plan(plan):
-        for call in _calls(act, description, rng):
-            yield TimedCall(act.at_ns - act.at_ns % description.unit_ns, act.thread, call)
+    """Every task becomes an operation with keys. The seed decides its end: a time-out, an event (ready, and a check of
+    its key), a `force_complete`, or a `cancel_for_key`. An operation that `cancel_for_key` may return has a key of its
+    own, so the call returns no other operation."""
+    rng = random.Random(f"command/{plan.seed}")
+    adds = (step for step in plan.steps if step.delay_ns is not None)
+    shared = max(_KEYS_LEAST, plan.timers // _OPERATIONS_A_KEY)
+    operations = [_operation(step, shared, rng) for step in sorted(adds, key=lambda step: step.slot)]
+    disturbed = {step.slot for step in plan.steps if step.delay_ns is None}
+    acts: list[tuple[int, int, str, Register]] = []
+    for step in plan.steps:
+        operation, at_ns = operations[step.slot], step.at_ns
+        if step.delay_ns is None:
+            back = operation.keys[0].startswith("c") and rng.random() < 0.5
+            acts.append((at_ns, step.thread, "back" if back else rng.choice(_ENDS), operation))
+            continue
+        acts.append((at_ns, step.thread, "register", operation))
+        if step.slot not in disturbed and rng.random() < 0.5:
+            # Near the registration, within the time-out, or around its end: races are likely there.
+            wait_ns = max(0, step.delay_ns)
+            offset_ns = rng.choice((-2 * MS, 0, rng.randrange(MS), wait_ns // 2, wait_ns, wait_ns + MS))
+            acts.append((max(0, at_ns + offset_ns), rng.randrange(plan.threads), "event", operation))
+    draws = random.Random(f"events/{plan.seed}")
+    for at_ns, thread, what, operation in sorted(acts, key=lambda act: act[0]):
+        key = operation.keys[at_ns % len(operation.keys) if what == "event" else 0]
+        for call in _calls(what, operation, key, description, draws):
+            yield TimedCall(at_ns - at_ns % description.unit_ns, thread, call)
 
 
-def _calls(act: PlannedAct, description: Description, rng: random.Random) -> Sequence[Call]:
-    operation = act.operation
-    if act.what == "register":
+def _operation(step: Step, shared: int, rng: random.Random) -> Register:
+    keys = tuple(f"k{rng.randrange(shared)}" for _ in range(rng.randint(1, 3)))
+    if step.slot % 16 == 0:
+        keys = (f"c{rng.randrange(4)}", *keys[1:])
+    return Register(f"op-{step.slot}", tuple(dict.fromkeys(keys)), step.delay_ns or 0)
+
+
+def _calls(
+    what: str, operation: Register, key: str, description: Description, rng: random.Random
+) -> Sequence[Call]:
+    if what == "register":
         return [operation]
-    if act.what == "force" and "force" in description.capabilities:
+    if what == "force" and "force" in description.capabilities:
         return [Force(operation.id)]
-    if act.what == "cancel_key" and "cancel-key" in description.capabilities:
-        return [CancelKey(act.key)]
+    if what == "back" and "cancel-key" in description.capabilities:
+        return [CancelKey(key)]
     # An operation that is ready but not checked waits for the check of another. That check then completes several.
-    both: list[Call] = [Ready(operation.id), Check(act.key)]
+    both: list[Call] = [Ready(operation.id), Check(key)]
     return rng.choice((both, both, both[:1], both[1:]))

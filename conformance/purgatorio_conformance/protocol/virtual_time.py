@@ -170,6 +170,7 @@ class _VirtualRun:
         """Make the call, unless it names an unknown task or operation, and remember its deadline."""
         if not self._session.conversation.makes_sense(call):
             return
+        call = self._session.conversation.as_declared(call)
         self._session.call(call)
         if isinstance(call, (Add, Register)) and (call.delay_ns < HUGE_NS or through):
             self._expect(self._clock.now_ns + max(0, call.delay_ns), through)
