@@ -58,7 +58,7 @@ public final class CaffeineTimer implements TimerUnderTest<CaffeineTimer.Entry> 
 
   public static void main(String[] arguments) throws Exception {
     OneTimer.run(
-        OneTimer.promises("caffeine", "caffeine-expiry", Cache.class).earlyNs(0).can("cancel-barrier"),
+        OneTimer.promises("caffeine", "caffeine-expiry", Cache.class).earlyNs(0),
         CaffeineTimer::new,
         arguments);
   }

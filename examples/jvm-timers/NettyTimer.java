@@ -34,7 +34,7 @@ public final class NettyTimer implements TimerUnderTest<Timeout> {
             .wheelSize(512)
             .earlyNs(0)
             .lateNs(OneTimer.NS_IN_MS)
-            .can("cancel-barrier", "gauge"),
+            .can("gauge"),
         NettyTimer::new,
         arguments);
   }

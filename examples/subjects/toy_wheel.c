@@ -136,7 +136,7 @@ static void serve(void) {
     if (is(line, "describe\""))
       printf("{\"m\":\"description\",\"n\":%" PRId64 ",\"protocol\":\"purgatorio-subject/1.1\",\"name\":\"toy-wheel\","
              "\"version\":\"1\",\"language\":\"C\",\"reports\":[\"timer_fire\"],\"tick_ns\":%d,\"wheel_size\":%d,"
-             "\"capabilities\":[\"timer\",\"virtual-time\",\"cancel\",\"cancel-barrier\",\"gauge\"],"
+             "\"capabilities\":[\"timer\",\"virtual-time\",\"cancel\",\"gauge\"],\"profile\":\"timer-cancel-barrier\","
              "\"gates\":[\"timer_fire\"],\"early_ns\":0,\"late_ns\":%d}\n",
              number(line, "n"), TICK_NS, BUCKETS, TICK_NS);
     else

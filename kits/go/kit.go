@@ -36,7 +36,7 @@ type Promises struct {
 	Turn    string // a task that another task adds with delay 0 runs in the "same" AdvanceTo, or in the "next"
 
 	// Can names capabilities of the protocol: "timer", "purgatory", "virtual-time", "real-time", "cancel",
-	// "cancel-barrier", "cancel-key", "cancel-key-all", "force", "gauge", "add-again", "add-same", "failing",
+	// "cancel-key", "cancel-key-all", "force", "gauge", "add-again", "add-same", "failing",
 	// "drains", "fixed-rate", "fixed-delay", "period-first", "reset", "reset-same", "reset-periodic".
 	Can []string
 

@@ -187,7 +187,7 @@ def test_kit_speaks_the_protocol_with_gates(built: tuple[Path, Path]) -> None:
     """The description, and a thread that is paused, makes a call while it is paused, and continues."""
     command = adapter(built)
     description = describe_command(command)
-    assert description.protocol == "purgatorio-subject/1.1"
+    assert description.protocol == "purgatorio-subject/1.2"
     assert set(description.gates) == set(description.reports)
     with LineChild("kit", command) as child:
 

@@ -264,10 +264,6 @@ def test_good_descriptions_are_taken() -> None:
         (replace(GOOD, capabilities=("timer",)), "neither the capability virtual-time nor real-time"),
         (replace(GOOD, reports=()), "a timer must report timer_fire"),
         (replace(GOOD, profile="fast"), "no profile 'fast'; there are: locked"),
-        (
-            replace(GOOD, profile="timer", capabilities=(*GOOD.capabilities, "cancel-barrier")),
-            "with the profile timer, leave out the capability cancel-barrier",
-        ),
         (replace(GOOD, most_delay_ns=-1), "no delay is possible"),
         (replace(GOOD, unit_ns=10, most_delay_ns=9), "no delay is possible"),
         (replace(GOOD_PURGATORY, reports=("on_complete",)), "a purgatory must report force_complete"),

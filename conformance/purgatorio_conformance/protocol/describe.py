@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Final, Literal
 
 from purgatorio_conformance.protocol.conversation import Misbehaved
-from purgatorio_conformance.protocol.message import PROTOCOL, REPORTABLE, STEP, Description
-from purgatorio_spec.profile import PROFILES, Profile
+from purgatorio_conformance.protocol.message import CAPABILITIES, PROTOCOL, REPORTABLE, STEP, Description
+from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 
 Part = Literal["timer", "purgatory"]
@@ -17,19 +17,7 @@ _MUST_REPORT: Final[dict[Part, frozenset[str]]] = {
     "timer": frozenset({"timer_fire"}),
     "purgatory": frozenset({"on_complete", "force_complete"}),
 }
-_SINCE_1_2: Final = frozenset(
-    {
-        "fixed-rate",
-        "fixed-delay",
-        "reset",
-        "reset-same",
-        "reset-periodic",
-        "period-first",
-        "lasting",
-        "turns",
-        "amounts",
-    }
-)
+_SINCE_1_2: Final = frozenset(name for name, meaning in CAPABILITIES.items() if meaning.startswith("1.2: "))
 _SINCE_1_1: Final = frozenset({"add-again", "add-same", "failing"})
 _PERIODIC: Final = {
     "fixed-rate": "timer_fixed_rate",
@@ -48,7 +36,7 @@ def parts_of(description: Description) -> list[Part]:
 
 
 def profile_of(description: Description) -> str:
-    """The name of the profile. Without a declared profile, it depends on whether cancel is a barrier."""
+    """The name of the profile. Older adapters declare a capability instead of the profile of a timer."""
     if description.profile is not None:
         return description.profile
     return _BARRIER_TIMER if "cancel-barrier" in description.capabilities else _PLAIN_TIMER
@@ -97,17 +85,10 @@ def _contradictions(description: Description) -> Iterator[str]:
     if profile is None:
         yield f"no profile {description.profile!r}; there are: {', '.join(PROFILES)}"
     else:
-        yield from _against_profile(description, profile)
+        if "purgatory" in parts and "O1" not in profile.clauses:
+            yield f"the profile {profile.name} has no promises for a purgatory"
         if profile.hands_over and "on_expiration" not in description.reports:
             yield f"with the profile {profile.name}, it must report on_expiration"
-
-
-def _against_profile(description: Description, profile: Profile) -> Iterator[str]:
-    parts = parts_of(description)
-    if "purgatory" in parts and "O1" not in profile.clauses:
-        yield f"the profile {profile.name} has no promises for a purgatory"
-    if "timer" in parts and "cancel-barrier" in description.capabilities and not profile.cancel_is_barrier:
-        yield f"with the profile {profile.name}, leave out the capability cancel-barrier"
 
 
 def reported(description: Description, part: Part) -> tuple[str, ...]:

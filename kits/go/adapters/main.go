@@ -44,7 +44,7 @@ var timers = map[string]struct {
 }{
 	// "Stop prevents the Timer from firing. It returns true if the call stops the timer" (package time)
 	"afterfunc": {
-		purgatorio.Promises{Profile: "timer-cancel-barrier", EarlyNs: purgatorio.Is(0), Can: []string{"add-again", "cancel-barrier"}},
+		purgatorio.Promises{Profile: "timer-cancel-barrier", EarlyNs: purgatorio.Is(0), Can: []string{"add-again"}},
 		func() purgatorio.Timer {
 			return afterFunc{one{
 				add:    func(task func(), delay time.Duration) any { return time.AfterFunc(delay, task) },
@@ -58,7 +58,7 @@ var timers = map[string]struct {
 	"timingwheel": {
 		purgatorio.Promises{
 			Profile: "timer-cancel-barrier", TickNs: purgatorio.Is(msNs), WheelSize: purgatorio.Is(20),
-			EarlyNs: purgatorio.Is(msNs), LateNs: purgatorio.Is(msNs), Can: []string{"cancel-barrier"},
+			EarlyNs: purgatorio.Is(msNs), LateNs: purgatorio.Is(msNs),
 		},
 		func() purgatorio.Timer {
 			wheel := timingwheel.NewTimingWheel(time.Millisecond, 20)

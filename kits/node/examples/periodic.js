@@ -62,7 +62,7 @@ class Timer {
 run(
   {
     name: "toy-periodic-node", version: "1", profile: "timer-cancel-barrier", earlyNs: 0, lateNs: 0, catchUp: "burst",
-    can: ["timer", "virtual-time", "cancel", "cancel-barrier", "fixed-rate", "fixed-delay", "reset", "lasting"],
+    can: ["timer", "virtual-time", "cancel", "fixed-rate", "fixed-delay", "reset", "lasting"],
   },
   { timer: (virtual, nowNs) => new Timer(nowNs) },
 );

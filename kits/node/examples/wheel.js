@@ -54,7 +54,7 @@ run(
   {
     name: "toy-wheel-node", version: "1", profile: "timer-cancel-barrier", lanes: 4,
     tickNs: TICK_NS, wheelSize: BUCKETS, earlyNs: 0, lateNs: TICK_NS,
-    can: ["timer", "virtual-time", "cancel", "cancel-barrier", "gauge"],
+    can: ["timer", "virtual-time", "cancel", "gauge"],
   },
   { timer: (virtual, nowNs) => new Wheel(nowNs) },
 );

@@ -104,7 +104,7 @@ fn main() {
         early_ns: Some(0),
         late_ns: Some(0),
         catch_up: Some("burst"),
-        can: &["virtual-time", "cancel", "cancel-barrier", "fixed-rate", "fixed-delay", "reset"],
+        can: &["virtual-time", "cancel", "fixed-rate", "fixed-delay", "reset"],
         ..Promises::default()
     };
     let bug = std::env::var_os("TOY_BUG").is_some();

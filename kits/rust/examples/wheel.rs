@@ -42,7 +42,7 @@ fn main() {
         early_ns: Some(0),
         late_ns: Some(toy::TICK_NS),
         lanes: 4,
-        can: &["virtual-time", "real-time", "cancel", "cancel-barrier", "gauge"],
+        can: &["virtual-time", "real-time", "cancel", "gauge"],
         ..Promises::default()
     };
     let bug = std::env::var_os("TOY_BUG").is_some();

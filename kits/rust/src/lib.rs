@@ -49,7 +49,7 @@ pub struct Promises {
     pub turn: Option<&'static str>,
     /// Calls that may be under way at once, 1 to 16; 0 stands for one.
     pub lanes: usize,
-    /// Capabilities of the protocol: `virtual-time`, `real-time`, `cancel`, `cancel-barrier`, `cancel-key`,
+    /// Capabilities of the protocol: `virtual-time`, `real-time`, `cancel`, `cancel-key`,
     /// `cancel-key-all`, `force`, `gauge`, `add-again`, `add-same`, `failing`, `fixed-rate`,
     /// `fixed-delay`, `period-first`, `reset`, `reset-same`, `reset-periodic`.
     pub can: &'static [&'static str],

@@ -150,7 +150,7 @@ public final class LineCases implements Factory {
             .earlyNs(0)
             .lateNs(0)
             .lanes(2)
-            .can("timer", "virtual-time", "cancel", "cancel-barrier", "gauge");
+            .can("timer", "virtual-time", "cancel", "gauge");
     if (CASE.equals("moved") || CASE.equals("again")) {
       promises.can("add-same");
     }

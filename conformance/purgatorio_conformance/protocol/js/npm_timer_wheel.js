@@ -30,7 +30,7 @@ const DESCRIPTION = {
   name: "timer-wheel",
   version: VERSION,
   language: "JavaScript",
-  capabilities: ["timer", "virtual-time", "cancel", "cancel-barrier"],
+  capabilities: ["timer", "virtual-time", "cancel"],
   reports: ["timer_fire"],
   profile: "npm-timer-wheel",
   unit_ns: MS_NS,

@@ -87,7 +87,7 @@ func main() {
 	purgatorio.Run(purgatorio.Promises{
 		Name: "toy-periodic-go", Version: "1", Profile: "timer-cancel-barrier", EarlyNs: purgatorio.Is(0),
 		LateNs: purgatorio.Is(0), CatchUp: "burst",
-		Can: []string{"timer", "virtual-time", "cancel", "cancel-barrier", "fixed-rate", "fixed-delay", "reset"},
+		Can: []string{"timer", "virtual-time", "cancel", "fixed-rate", "fixed-delay", "reset"},
 	}, purgatorio.Factory{Timer: func(virtual bool, nowNs int64) purgatorio.Timer {
 		return &timer{nowNs: nowNs, waiting: map[*one]bool{}, bug: os.Getenv("TOY_BUG") != ""}
 	}})

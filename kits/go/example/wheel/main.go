@@ -59,6 +59,6 @@ func main() {
 		Name: "toy-wheel-go", Version: "1", Profile: "timer-cancel-barrier", Lanes: 4,
 		TickNs: purgatorio.Is(toy.TickNs), WheelSize: purgatorio.Is(16), EarlyNs: purgatorio.Is(0),
 		LateNs: purgatorio.Is(toy.TickNs),
-		Can:    []string{"timer", "virtual-time", "real-time", "cancel", "cancel-barrier", "gauge"},
+		Can:    []string{"timer", "virtual-time", "real-time", "cancel", "gauge"},
 	}, purgatorio.Factory{Timer: timer})
 }

@@ -184,7 +184,7 @@ fn main() {
                 tick_ns: Some(1_000_000),
                 unit_ns: Some(1_000_000),
                 late_ns: Some(1_000_000),
-                can: &["virtual-time", "cancel", "cancel-barrier", "gauge", "add-again", "reset"],
+                can: &["virtual-time", "cancel", "gauge", "add-again", "reset"],
                 ..promises
             },
             |_, now_ns| OfDelayQueue::new(now_ns),

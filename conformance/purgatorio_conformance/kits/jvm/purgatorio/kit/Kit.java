@@ -11,7 +11,7 @@ import java.util.List;
 /** The main method of an adapter: one class that implements {@link Factory} gives every path. */
 @SuppressWarnings("cast") // janino does not infer them
 public final class Kit {
-    private static final String USAGE = "no argument: a subject of purgatorio-subject/1.1 on standard input and output\n"
+    private static final String USAGE = "no argument: a subject of purgatorio-subject/1.2 on standard input and output\n"
             + "races FOLDER [--rounds N] [--seed N] [--scenario NAME]: race its threads, and record into FOLDER what came\n"
             + "scenarios: list the races";
 

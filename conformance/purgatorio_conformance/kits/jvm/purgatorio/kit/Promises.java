@@ -15,10 +15,6 @@ import java.util.Set;
  */
 @SuppressWarnings("cast") // janino does not infer them
 public final class Promises {
-    private static final List<String> SINCE_1_2 =
-            Collections.unmodifiableList(Arrays.asList(
-                    new String[] {"fixed-rate", "fixed-delay", "reset", "reset-same", "reset-periodic", "period-first",
-                        "amounts"}));
     private static final List<String> FUNCTIONS_SINCE_2 = Collections.unmodifiableList(
             Arrays.asList(new String[] {"timer_fixed_rate", "timer_fixed_delay", "timer_reset"}));
     private static final String EARLY_REAL = "early_real_ns";
@@ -121,7 +117,7 @@ public final class Promises {
 
     /**
      * What it can do: {@code timer}, {@code purgatory} or both; {@code virtual-time}, {@code real-time} or both; and of
-     * {@code cancel}, {@code cancel-barrier}, {@code cancel-key} (with {@code cancel-key-all} where what a key
+     * {@code cancel}, {@code cancel-key} (with {@code cancel-key-all} where what a key
      * gives back waits under its other keys no more), {@code force}, {@code gauge}, and {@code add-again} or, for tasks
      * that keep their first delay, {@code add-same}; {@code fixed-rate}, {@code fixed-delay} and {@code reset} (see
      * {@link TimerUnderTest.Periodic} and {@link TimerUnderTest.Resettable}). {@code failing} (callbacks can end with an error) need not be said;
@@ -188,8 +184,7 @@ public final class Promises {
      * @param places the functions that events tell of; a thread can be stopped in each
      */
     String description(List<String> places) {
-        boolean periodic = !words.isEmpty() || !Collections.disjoint(capabilities, SINCE_1_2);
-        StringBuilder line = new StringBuilder("\"protocol\":\"purgatorio-subject/1." + (periodic ? 2 : 1) + "\"");
+        StringBuilder line = new StringBuilder("\"protocol\":\"purgatorio-subject/1.2\"");
         about(line);
         line.append(",\"profile\":");
         Json.text(line, profile);
