@@ -17,7 +17,7 @@ from conformance.driven import broken
 from conformance.reference_adapters import IN_MS, AnyTimer
 from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
-from purgatorio_conformance.builtin.asyncio_periodic import LoopSubject
+from purgatorio_conformance.builtin.asyncio_periodic import loop_subject
 from purgatorio_conformance.protocol import periodic
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
 from purgatorio_conformance.subject.contract import Subject, SubjectFailed, silent
@@ -510,7 +510,7 @@ class BrokenLoop:
 )
 def test_real_time_finds_a_bug(bug: str, clause: str, tmp_path: Path) -> None:
     """The twins of the foreign timers, and one that is sound."""
-    subject = LoopSubject(name="broken", package="pytest", make=partial(BrokenLoop, bug), catch_up="burst")
+    subject = loop_subject("pytest", partial(BrokenLoop, bug), "burst")
     path = subject.run(make_plan(1, 32, threads=1, tick_ns=MS), tmp_path / "run.jsonl", silent)
     found_broken = broken(check_files([path]).runs[0])
     assert clause in found_broken if clause else not found_broken

@@ -5,29 +5,18 @@ Tasks run on the thread of the event loop. The driver can pause a task at the pa
 pause, the driver can let the task cancel itself, or make the task last longer than its period.
 """
 
-import asyncio
 import importlib
 import importlib.metadata
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Protocol
 
-from purgatorio_conformance.builtin.program import DrivenSubject
-from purgatorio_conformance.protocol.driver import Mode
-from purgatorio_conformance.protocol.message import SPOKEN, Description
-from purgatorio_conformance.protocol.session import Listener
-from purgatorio_conformance.subject.contract import SubjectFailed
-from purgatorio_conformance.subject.plan import MS, Plan
-from purgatorio_conformance.suite.contract import Promise
-from purgatorio_conformance.suite.gated import AdapterSubject
-from purgatorio_conformance.suite.in_process import DrivenTimer
-from purgatorio_conformance.suite.stage import Stage
-
-T = TypeVar("T")
-_NS_PER_S: Final = 1_000_000_000
+from purgatorio_conformance.builtin.python_timer import PythonSubject
+from purgatorio_conformance.builtin.python_timers import CallLater
+from purgatorio_conformance.subject.contract import LATE_SLACK_NS, SubjectFailed
+from purgatorio_conformance.subject.plan import MS, PlanShape
+from purgatorio_spec.trace.record import TimerConstants
 
 
 class PeriodicTimer(Protocol):
@@ -75,86 +64,48 @@ class _Tornado:
         return was
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoopSubject(DrivenSubject):
-    """The periodic timer of `package`. `catch_up`: its rule for missed runs. `more`: further capabilities."""
-
-    package: str
-    make: Callable[[], PeriodicTimer]
-    catch_up: str
-    more: tuple[str, ...] = ()
-    mode: Mode = "real-periodic"
-
-    @property
-    def version(self) -> str:
-        try:
-            return importlib.metadata.version(self.package)
-        except importlib.metadata.PackageNotFoundError:
-            why = f"it is not installed here; pip install {self.package}"
-            raise SubjectFailed(self.package, "unavailable", why) from None
-
-    def driven(self, plan: Plan, listener: Listener) -> AdapterSubject:
-        description = Description(
-            n=0, protocol=SPOKEN[-1], name=self.package, version=self.version, language="Python",
-            capabilities=("timer", "real-time", "cancel", "fixed-rate", *self.more), reports=("timer_fire",),
-            profile=self.profile, tick_ns=MS, unit_ns=MS, least_delay_ns=MS,
-            # Both packages read the wall clock as a float.
-            early_ns=2 * MS, late_ns=0, catch_up=self.catch_up, gates=("timer_fire",),
-        )  # fmt: skip
-        return AdapterSubject(
-            (), description, "timer", self.mode, self.name, listener=listener, makes=self._made
-        )
-
-    def _made(self, stage: Stage, now_ns: int) -> DrivenTimer:
-        promise = Promise(
-            self.profile, tick_ns=self.tick_ns, offers=("fixed-rate",), catch_up=self.catch_up,
-            lacks={"size": "it has no count of its tasks"},
-        )  # fmt: skip
-        return DrivenTimer(promise, lambda _: _LoopTimer(self.make), stage, now_ns)
-
-
-def asyncio_periodic() -> list[LoopSubject]:
+def asyncio_periodic() -> list[PythonSubject]:
     """APScheduler's AsyncIOScheduler, and Tornado's PeriodicCallback."""
-    name = "{}-timer-real-periodic".format
     return [
-        LoopSubject(name=name("apscheduler"), package="apscheduler", make=_ApScheduler, catch_up="once"),
-        LoopSubject(
-            name=name("tornado"), package="tornado", make=_Tornado, catch_up="skip", more=("period-first",)
-        ),
+        loop_subject("apscheduler", _ApScheduler, "once"),
+        loop_subject("tornado", _Tornado, "skip", "period-first"),
     ]
 
 
-class _LoopTimer:
-    """A timer on the event loop of a thread of its own."""
+def loop_subject(package: str, make: Callable[[], PeriodicTimer], catch_up: str, *more: str) -> PythonSubject:
+    """The periodic timer of `package`. `catch_up`: its rule for missed runs. `more`: further offers."""
+    return PythonSubject(
+        name=f"{package}-timer-real-periodic",
+        implementation=package,
+        version_of=partial(_version_of, package),
+        make=partial(_LoopTimer, make),
+        # Both packages read the wall clock as a float.
+        constants=lambda plan: TimerConstants(tick_ns=MS, early_ns=2 * MS, late_ns=LATE_SLACK_NS),
+        mode="real-periodic",
+        threads=1,
+        shape=PlanShape(unit_ns=MS, least_ns=MS),
+        refuses=False,
+        offers=("fixed-rate", *more),
+        catch_up=catch_up,
+        gates=("timer_fire",),
+    )
 
+
+def _version_of(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        why = f"it is not installed here; pip install {package}"
+        raise SubjectFailed(package, "unavailable", why) from None
+
+
+class _LoopTimer(CallLater):
     def __init__(self, make: Callable[[], PeriodicTimer]) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="loop", daemon=True)
-        self._thread.start()
-        self._timer = self._on_loop(make)
-
-    def _on_loop(self, act: Callable[[], T]) -> T:
-        if threading.current_thread() is self._thread:
-            return act()
-
-        async def on_loop() -> T:
-            return act()
-
-        return asyncio.run_coroutine_threadsafe(on_loop(), self._loop).result()
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        return self._on_loop(partial(self._loop.call_later, delay_ns / _NS_PER_S, task))
+        super().__init__()
+        self._timer = self.on_loop(make)
 
     def fixed_rate(self, first_ns: int, period_ns: int, task: Callable[[], None]) -> object:
-        return self._on_loop(partial(self._timer.repeat, first_ns, period_ns, task))
+        return self.on_loop(partial(self._timer.repeat, first_ns, period_ns, task))
 
     def cancel(self, handle: object) -> bool:
-        return self._on_loop(partial(self._timer.cancel, handle))
-
-    def advance(self, by_ns: int) -> None:
-        raise AssertionError("its time is real")
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        return self.on_loop(partial(self._timer.cancel, handle))

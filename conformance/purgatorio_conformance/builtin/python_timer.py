@@ -48,6 +48,7 @@ class PythonSubject(DrivenSubject):
     offers: tuple[str, ...] = ()
     catch_up: str | None = None
     """See `Promise`. For runs in the mode `real-periodic`."""
+    gates: tuple[str, ...] = ()
 
     @property
     def version(self) -> str:
@@ -68,6 +69,7 @@ class PythonSubject(DrivenSubject):
             tick_ns=constants.tick_ns, wheel_size=constants.wheel_size,
             early_ns=constants.early_ns, late_ns=constants.late_ns, unit_ns=self.shape.unit_ns,
             least_delay_ns=self.shape.least_ns, most_delay_ns=self.shape.most_ns, lanes=self.threads,
+            gates=self.gates,
         )  # fmt: skip
         return AdapterSubject(
             (),

@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Literal, cast
+from typing import Final, Literal, TypeVar, cast
 
 from purgatorio_conformance.builtin.python_timer import PythonSubject
 from purgatorio_conformance.subject.contract import LATE_SLACK_NS
@@ -28,6 +28,7 @@ from purgatorio_conformance.subject.plan import MS, Plan, PlanShape
 from purgatorio_spec.trace.record import TimerConstants
 
 SECOND_NS: Final = 1_000 * MS
+T = TypeVar("T")
 
 
 def sched_scheduler() -> PythonSubject:
@@ -131,13 +132,13 @@ def asyncio_loop(call: Literal["call_later", "call_at"]) -> PythonSubject:
         implementation=f"asyncio.{call}",
         profile="asyncio",
         version_of=platform.python_version,
-        make=_CallLater if call == "call_later" else _CallAt,
+        make=CallLater if call == "call_later" else _CallAt,
         constants=lambda plan: TimerConstants(early_ns=early_bound_ns(plan.end_ns), late_ns=LATE_SLACK_NS),
         threads=1,
     )
 
 
-class _CallLater:
+class CallLater:
     """A loop on a thread of its own, which makes the calls."""
 
     def __init__(self) -> None:
@@ -145,17 +146,20 @@ class _CallLater:
         self._thread = threading.Thread(target=self._loop.run_forever, name="loop", daemon=True)
         self._thread.start()
 
-    def _on_loop(self, call: Callable[[], asyncio.TimerHandle | None]) -> object:
-        async def made() -> asyncio.TimerHandle | None:
+    def on_loop(self, call: Callable[[], T]) -> T:
+        if threading.current_thread() is self._thread:
+            return call()
+
+        async def made() -> T:
             return call()
 
         return asyncio.run_coroutine_threadsafe(made(), self._loop).result()
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        return self._on_loop(partial(self._loop.call_later, delay_ns / 1e9, task))
+        return self.on_loop(partial(self._loop.call_later, delay_ns / 1e9, task))
 
-    def cancel(self, handle: object) -> None:
-        self._on_loop(cast(asyncio.TimerHandle, handle).cancel)
+    def cancel(self, handle: object) -> bool | None:
+        return self.on_loop(cast(asyncio.TimerHandle, handle).cancel)
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -163,6 +167,6 @@ class _CallLater:
         self._loop.close()
 
 
-class _CallAt(_CallLater):
+class _CallAt(CallLater):
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        return self._on_loop(lambda: self._loop.call_at(self._loop.time() + delay_ns / 1e9, task))
+        return self.on_loop(lambda: self._loop.call_at(self._loop.time() + delay_ns / 1e9, task))
