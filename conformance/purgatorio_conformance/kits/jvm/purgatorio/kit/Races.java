@@ -31,7 +31,6 @@ final class Races {
     private static final int MOST_THREADS = 3;
     /** Between two stretches all come to rest, and the sizes are read. */
     private static final int STRETCHES = 5;
-    private static final int GARBAGE = 24;
     private static final long NEW_TIMERS_MOST = 500;
 
     private static final List<String> OF_TIMERS = Collections.unmodifiableList(Arrays.asList(new String[] {
@@ -40,21 +39,66 @@ final class Races {
         "try_complete_else_watch", "check_and_complete", "cancel_for_key", "cancelled", "force_complete", "try_complete",
         "on_complete", "on_expiration", "timer_add", "timer_cancel", "timer_fire", "ready", "gauge", "quiesce"}));
 
-    /** A program for a crew: prepare is its first thread's, act is everybody's, at once. */
-    private abstract static class Scenario {
-        final String name;
-        final int threads;
-        final String needs;
+    /**
+     * The programs of a crew: a name, the capability that it needs, what the first thread prepares, and what each thread
+     * does at once. {@code op} makes an operation of a number, a time-out and keys; {@code near} waits until about the
+     * deadline of what was prepared. Delays are milliseconds: {@code 1..3} is random, {@code 0/20} one time in four 20.
+     */
+    private static final String[][] PURGATORIES = {
+        {"registration-against-event", "", "op 0 never 0", "register 0", "event 0"},
+        {"two-events", "", "op 0 never 0; register 0", "check 0", "event 0"},
+        {"three-events", "", "op 0 never 0; register 0", "event 0", "check 0", "check 0"},
+        {"not-completable", "force", "op 0 never 0; register 0", "check 0; force 0", "check 0"},
+        {"force-against-force", "force", "op 0 never 0; register 0", "force 0", "force 0"},
+        {"force-against-event", "force", "op 0 never 0; register 0", "force 0", "event 0"},
+        {"event-against-expiry", "", "op 0 1..3 0; register 0", "near; event 0", "near; check 0"},
+        {"emptying-key", "", "op 0 never 0; op 1 never 0; register 0", "event 0", "register 1; event 1"},
+        {"purge-against-watch", "force", "op 0 never 01; op 1 never 01; register 0", "force 0", "register 1; event 1"},
+        {"garbage", "force", "nothing", "op 0 never 012; register 0; force 0; again 24"},
+        {"key-cancel-against-completion", "cancel-key", "op 0 never 0; register 0", "cancel-key 0", "event 0"},
+        {"key-cancel-before-expiry", "cancel-key", "op 0 30 0; register 0", "cancel-key 0", "check 0"},
+        {"re-entrant-completion", "force", "op 0 never 0; checks 0 0; register 0; op 1 never 0; checks 1 0; register 1;"
+            + " ready 0; ready 1", "check 0", "force 0"},
+        {"crossing-completion", "", "op 0 never 0; checks 0 1; register 0; op 1 never 1; checks 1 0; register 1; ready 0;"
+            + " ready 1", "check 0", "check 1"},
+        {"completed-while-watching", "force", "op 0 never 012", "register 0", "force 0"},
+        {"completed-before-timer", "", "op 0 20 0", "register 0", "event 0; check 0"},
+    };
+    private static final String[][] TIMERS = {
+        {"cancel-against-fire", "cancel", "add 0 1..4", "near; cancel 0", "near; add 1 0..2"},
+        // A bucket of the second level is moved down at a multiple of its width.
+        {"cancel-against-flush", "cancel", "add 0 21..44; add 1 21..44; boundary 20", "near; cancel 0", "near; cancel 1"},
+        {"add-against-drain", "", "add 3 1", "near; add 0 0..3/20..23", "near; add 1 0..3/20..23",
+            "near; add 2 0..3/20..23"},
+        {"earlier-against-sleep", "", "add 3 60", "add 0 50", "add 1 1"},
+    };
+    /** Each round has a timer of its own, in which nothing has happened yet. */
+    private static final String[][] NEW_TIMERS = {{"overflow-twice", "", "new", "add 0 25", "add 1 25", "add 2 25"}};
 
-        Scenario(String name, int threads, String needs) {
-            this.name = name;
-            this.threads = threads;
-            this.needs = needs;
+    private static final class Scenario {
+        final String name;
+        final String needs;
+        final String[][] prepares;
+        final String[][][] acts;
+
+        Scenario(String[] row) {
+            name = row[0];
+            needs = row[1];
+            prepares = words(row[2]);
+            acts = new String[row.length - 3][][];
+            for (int who = 0; who < acts.length; who++) {
+                acts[who] = words(row[3 + who]);
+            }
         }
 
-        abstract void prepare(Crew crew) throws Exception;
-
-        abstract void act(Crew crew, int who) throws Exception;
+        private static String[][] words(String program) {
+            String[] steps = program.split("; ");
+            String[][] words = new String[steps.length][];
+            for (int index = 0; index < steps.length; index++) {
+                words[index] = steps[index].split(" ");
+            }
+            return words;
+        }
     }
 
     private final Promises promises;
@@ -73,11 +117,11 @@ final class Races {
         this.factory = factory;
         this.part = part;
         this.seed = seed;
-        Scenario[] all = part.equals("purgatory") ? PURGATORIES : part.equals("timer") ? TIMERS : NEW_TIMERS;
+        String[][] all = part.equals("purgatory") ? PURGATORIES : part.equals("timer") ? TIMERS : NEW_TIMERS;
         for (int index = 0; index < all.length; index++) {
-            if ((only == null || all[index].name.equals(only))
-                    && (all[index].needs == null || promises.knows(all[index].needs))) {
-                scenarios.add(all[index]);
+            Scenario one = new Scenario(all[index]);
+            if ((only == null || one.name.equals(only)) && (one.needs.isEmpty() || promises.knows(one.needs))) {
+                scenarios.add(one);
             }
         }
     }
@@ -106,7 +150,7 @@ final class Races {
             List<Scenario> all = new Races(promises, null, part, null, 0).scenarios;
             for (int at = 0; at < all.size(); at++) {
                 Scenario one = (Scenario) all.get(at);
-                lines.append(part).append(' ').append(one.name).append(", ").append(one.threads).append(" threads\n");
+                lines.append(part).append(' ').append(one.name).append(", ").append(one.acts.length).append(" threads\n");
             }
         }
         return lines.toString();
@@ -260,16 +304,16 @@ final class Races {
                 if (who == 0) {
                     scenario = left.getAndDecrement() > 0 ? next(own) : null;
                     if (scenario != null) {
-                        scenario.prepare(this);
+                        deadlineT = perform(scenario.prepares);
                     }
                 }
                 meet();
                 if (scenario == null) {
                     return;
                 }
-                if (who < scenario.threads) {
+                if (who < scenario.acts.length) {
                     Dwelling.turn(own.nextInt(4) == 0 ? own.nextInt(200000) : own.nextInt(5000));
-                    scenario.act(this, who);
+                    perform(scenario.acts[who]);
                 }
                 meet();
                 if (who == 0) {
@@ -304,18 +348,76 @@ final class Races {
             dwelling.pass(f, id);
         }
 
-        // What scenarios are written with.
+        /** Make the calls of a program. Returns the deadline of the operation or task that it added last. */
+        private long perform(String[][] program) throws Exception {
+            long dueT = 0;
+            int times = 1;
+            for (int step = 0; step < program.length; step++) {
+                String[] words = program[step];
+                String what = words[0];
+                int which = words.length > 1 ? Integer.parseInt(words[1]) : 0;
+                if (what.equals("op") || what.equals("add")) {
+                    long delayNs = delayNs(words[2]);
+                    dueT = System.nanoTime() + delayNs;
+                    if (what.equals("op")) {
+                        operation(which, delayNs, words[3]);
+                    } else {
+                        added[which] = add(newTimer == null ? timer : newTimer, which, delayNs);
+                    }
+                } else if (what.equals("register")) {
+                    register(which);
+                } else if (what.equals("ready")) {
+                    ready(which);
+                } else if (what.equals("event")) {
+                    ready(which);
+                    check(keys[which][keys[which].length - 1]);
+                } else if (what.equals("check")) {
+                    check(key(which));
+                } else if (what.equals("checks")) {
+                    hooks[which].whenCompleting(checking(key(Integer.parseInt(words[2]))));
+                } else if (what.equals("force")) {
+                    purgatory.forceComplete(operations[which]);
+                } else if (what.equals("cancel-key")) {
+                    cancelKey(key(which));
+                } else if (what.equals("cancel")) {
+                    cancel(added[which]);
+                } else if (what.equals("new")) {
+                    takeNewTimer();
+                } else if (what.equals("near")) {
+                    near(deadlineT);
+                } else if (what.equals("boundary")) {
+                    dueT = (System.nanoTime() / (which * MS) + 1) * which * MS;
+                } else if (what.equals("again")) {
+                    round++;
+                    step = times++ < which ? -1 : step;
+                }
+            }
+            return dueT;
+        }
+
+        private long delayNs(String text) {
+            if (text.equals("never")) {
+                return NEVER_NS;
+            }
+            String[] either = text.split("/");
+            String[] ends = either[either.length > 1 && random(4) == 0 ? 1 : 0].split("\\.\\.");
+            int least = Integer.parseInt(ends[0]);
+            return (least + random(Integer.parseInt(ends[ends.length - 1]) - least + 1)) * MS;
+        }
 
         String key(int which) {
             return "k" + number + "-" + round + (which == 0 ? "" : "-" + which);
         }
 
-        void operation(int which, long delayNs, String... itsKeys) throws Exception {
+        void operation(int which, long delayNs, String itsKeys) throws Exception {
             String id = "op-" + number + "-" + round + "-" + which;
             OperationHooks made = new OperationHooks(id, delayNs, recorder, this);
             hooks[which] = made;
             operations[which] = purgatory.operation(made, delayNs);
-            keys[which] = itsKeys;
+            keys[which] = new String[itsKeys.length()];
+            for (int index = 0; index < keys[which].length; index++) {
+                keys[which][index] = key(itsKeys.charAt(index) - '0');
+            }
         }
 
         void register(int which) throws Exception {
@@ -364,15 +466,6 @@ final class Races {
             recorder.at("ready", hooks[which].id, null, sinceT);
         }
 
-        void event(int which) throws Exception {
-            ready(which);
-            check(keys[which][keys[which].length - 1]);
-        }
-
-        void force(int which) throws Exception {
-            purgatory.forceComplete(operations[which]);
-        }
-
         void cancelKey(String key) throws Exception {
             List<String> its = Collections.singletonList(key);
             long c = recorder.call("cancel_for_key", null, its, null);
@@ -414,10 +507,6 @@ final class Races {
         }
 
         /** Add a task to the timer. Returns its handle, or null if it was refused. */
-        Object add(int which, long delayNs) throws Exception {
-            return add(timer, which, delayNs);
-        }
-
         Object add(TimerUnderTest<Object> timer, int which, long delayNs) throws Exception {
             String id = "t-" + number + "-" + round + "-" + which;
             Task task = new Task(id, waiting);
@@ -451,7 +540,7 @@ final class Races {
             }
         }
 
-        private final Object[] added = new Object[2];
+        private final Object[] added = new Object[4];
         private volatile TimerUnderTest<Object> newTimer;
         private volatile AtomicInteger waiting = new AtomicInteger();
     }
@@ -499,304 +588,4 @@ final class Races {
             }
         }
     }
-
-    private static final Scenario[] PURGATORIES = {
-        new Scenario("registration-against-event", 2, null) {
-            void prepare(Crew crew) throws Exception {
-                crew.operation(0, NEVER_NS, crew.key(0));
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                if (who == 0) {
-                    crew.register(0);
-                } else {
-                    crew.event(0);
-                }
-            }
-        },
-        new Scenario("two-events", 2, null) {
-            void prepare(Crew crew) throws Exception {
-                crew.operation(0, NEVER_NS, crew.key(0));
-                crew.register(0);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                if (who == 0) {
-                    crew.check(crew.key(0));
-                } else {
-                    crew.event(0);
-                }
-            }
-        },
-        new Scenario("three-events", 3, null) {
-            void prepare(Crew crew) throws Exception {
-                crew.operation(0, NEVER_NS, crew.key(0));
-                crew.register(0);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                if (who == 0) {
-                    crew.event(0);
-                } else {
-                    crew.check(crew.key(0));
-                }
-            }
-        },
-        new Scenario("not-completable", 2, "force") {
-            void prepare(Crew crew) throws Exception {
-                crew.operation(0, NEVER_NS, crew.key(0));
-                crew.register(0);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                crew.check(crew.key(0));
-                if (who == 0) {
-                    crew.force(0);
-                }
-            }
-        },
-        new Scenario("force-against-force", 2, "force") {
-            void prepare(Crew crew) throws Exception {
-                crew.operation(0, NEVER_NS, crew.key(0));
-                crew.register(0);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                crew.force(0);
-            }
-        },
-        new Scenario("force-against-event", 2, "force") {
-            void prepare(Crew crew) throws Exception {
-                crew.operation(0, NEVER_NS, crew.key(0));
-                crew.register(0);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                if (who == 0) {
-                    crew.force(0);
-                } else {
-                    crew.event(0);
-                }
-            }
-        },
-        new Scenario("event-against-expiry", 2, null) {
-            void prepare(Crew crew) throws Exception {
-                long delayNs = (1 + crew.random(3)) * MS;
-                crew.operation(0, delayNs, crew.key(0));
-                crew.deadlineT = System.nanoTime() + delayNs;
-                crew.register(0);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                crew.near(crew.deadlineT);
-                if (who == 0) {
-                    crew.event(0);
-                } else {
-                    crew.check(crew.key(0));
-                }
-            }
-        },
-        new Scenario("emptying-key", 2, null) {
-            void prepare(Crew crew) throws Exception {
-                crew.operation(0, NEVER_NS, crew.key(0));
-                crew.operation(1, NEVER_NS, crew.key(0));
-                crew.register(0);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                if (who == 0) {
-                    crew.event(0);
-                } else {
-                    crew.register(1);
-                    crew.event(1);
-                }
-            }
-        },
-        new Scenario("purge-against-watch", 2, "force") {
-            void prepare(Crew crew) throws Exception {
-                crew.operation(0, NEVER_NS, crew.key(0), crew.key(1));
-                crew.operation(1, NEVER_NS, crew.key(0), crew.key(1));
-                crew.register(0);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                if (who == 0) {
-                    crew.force(0);
-                } else {
-                    crew.register(1);
-                    crew.event(1);
-                }
-            }
-        },
-        new Scenario("garbage", 1, "force") {
-            void prepare(Crew crew) throws Exception {
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                for (int index = 0; index < GARBAGE; index++) {
-                    crew.operation(0, NEVER_NS, crew.key(0), crew.key(1), crew.key(2));
-                    crew.register(0);
-                    crew.force(0);
-                    crew.round++;
-                }
-            }
-        },
-        new Scenario("key-cancel-against-completion", 2, "cancel-key") {
-            void prepare(Crew crew) throws Exception {
-                crew.operation(0, NEVER_NS, crew.key(0));
-                crew.register(0);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                if (who == 0) {
-                    crew.cancelKey(crew.key(0));
-                } else {
-                    crew.event(0);
-                }
-            }
-        },
-        new Scenario("key-cancel-before-expiry", 2, "cancel-key") {
-            void prepare(Crew crew) throws Exception {
-                crew.operation(0, 30 * MS, crew.key(0));
-                crew.register(0);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                if (who == 0) {
-                    crew.cancelKey(crew.key(0));
-                } else {
-                    crew.check(crew.key(0));
-                }
-            }
-        },
-        new Scenario("re-entrant-completion", 2, "force") {
-            void prepare(Crew crew) throws Exception {
-                String key = crew.key(0);
-                for (int which = 0; which < 2; which++) {
-                    crew.operation(which, NEVER_NS, key);
-                    crew.hooks[which].whenCompleting(crew.checking(key));
-                    crew.register(which);
-                }
-                crew.ready(0);
-                crew.ready(1);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                if (who == 0) {
-                    crew.check(crew.key(0));
-                } else {
-                    crew.force(0);
-                }
-            }
-        },
-        new Scenario("crossing-completion", 2, null) {
-            void prepare(Crew crew) throws Exception {
-                for (int which = 0; which < 2; which++) {
-                    crew.operation(which, NEVER_NS, crew.key(which));
-                    crew.hooks[which].whenCompleting(crew.checking(crew.key(1 - which)));
-                    crew.register(which);
-                }
-                crew.ready(0);
-                crew.ready(1);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                crew.check(crew.key(who));
-            }
-        },
-        new Scenario("completed-while-watching", 2, "force") {
-            void prepare(Crew crew) throws Exception {
-                crew.operation(0, NEVER_NS, crew.key(0), crew.key(1), crew.key(2));
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                if (who == 0) {
-                    crew.register(0);
-                } else {
-                    crew.force(0);
-                }
-            }
-        },
-        new Scenario("completed-before-timer", 2, null) {
-            void prepare(Crew crew) throws Exception {
-                crew.operation(0, 20 * MS, crew.key(0));
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                if (who == 0) {
-                    crew.register(0);
-                } else {
-                    crew.event(0);
-                    crew.check(crew.key(0));
-                }
-            }
-        },
-    };
-
-    private static final Scenario[] TIMERS = {
-        new Scenario("cancel-against-fire", 2, "cancel") {
-            void prepare(Crew crew) throws Exception {
-                long delayNs = (1 + crew.random(4)) * MS;
-                crew.deadlineT = System.nanoTime() + delayNs;
-                crew.added[0] = crew.add(0, delayNs);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                crew.near(crew.deadlineT);
-                if (who == 0) {
-                    crew.cancel(crew.added[0]);
-                } else {
-                    crew.add(1, crew.random(3) * MS);
-                }
-            }
-        },
-        new Scenario("cancel-against-flush", 2, "cancel") {
-            void prepare(Crew crew) throws Exception {
-                for (int which = 0; which < 2; which++) {
-                    crew.added[which] = crew.add(which, (21 + crew.random(24)) * MS);
-                }
-                // A bucket of the second level is moved down at a multiple of its width.
-                long width = 20 * MS;
-                crew.deadlineT = (System.nanoTime() / width + 1) * width;
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                crew.near(crew.deadlineT);
-                crew.cancel(crew.added[who]);
-            }
-        },
-        new Scenario("add-against-drain", 3, null) {
-            void prepare(Crew crew) throws Exception {
-                crew.deadlineT = System.nanoTime() + MS;
-                crew.add(8, MS);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                crew.near(crew.deadlineT);
-                crew.add(who, crew.random(4) * MS + (crew.random(4) == 0 ? 20 * MS : 0));
-            }
-        },
-        new Scenario("earlier-against-sleep", 2, null) {
-            void prepare(Crew crew) throws Exception {
-                crew.add(8, 60 * MS);
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                crew.add(who, who == 0 ? 50 * MS : MS);
-            }
-        },
-    };
-
-    /** Each round has a timer of its own, in which nothing has happened yet. */
-    private static final Scenario[] NEW_TIMERS = {
-        new Scenario("overflow-twice", 3, null) {
-            void prepare(Crew crew) throws Exception {
-                crew.takeNewTimer();
-            }
-
-            void act(Crew crew, int who) throws Exception {
-                crew.add(crew.newTimer, who, 25 * MS);
-            }
-        },
-    };
 }
