@@ -218,7 +218,8 @@ class CommandSubject:
     """One part of a program, driven in one mode; made by `command_subjects`. See `Subject`. `lines`: the classes at
     whose lines threads are paused, if a JVM with a debugger's agent runs the program. `effort`, `ways`: the number and
     the kinds of executions; by default, the number of operations and the mode determine both. `leaves_out`: selects
-    small programs to leave out. `boundaries`: whether a long run in real time has the boundary plan."""
+    small programs to leave out. `boundaries`: whether a long run in real time has the boundary plan. `reenters`:
+    whether a task of a plan, or a periodic task, may add and cancel."""
 
     command: tuple[str, ...]
     description: Description
@@ -234,6 +235,7 @@ class CommandSubject:
     ways: tuple[Way, ...] = ()
     leaves_out: Callable[[SmallProgram], bool] = _leaves_none_out
     boundaries: bool = True
+    reenters: bool = True
 
     @property
     def name(self) -> str:
@@ -437,9 +439,10 @@ class CommandSubject:
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "its description differs from its first description")
         virtual = clock if self.virtual else None
+        gates = self.description.gates if self.small or self.reenters else ()
         drive = Drive(
             session,
-            self.description,
+            replace(self.description, gates=gates),
             self.part,
             plan.seed,
             plan.timers,
@@ -452,7 +455,7 @@ class CommandSubject:
         elif self.mode == "real-free":
             self.account.reached = drive_free(drive)
         elif self.mode.endswith("-periodic"):
-            self._drive_periodic(drive, virtual)
+            drive_periodic(drive, virtual)
         elif self.of_units:
             with child.on_one_processor() if self.virtual else nullcontext():
                 self.account.reached = drive_hand_over(drive, virtual)
@@ -460,9 +463,6 @@ class CommandSubject:
             with child.on_one_processor() if self.virtual else nullcontext():
                 self._drive_plan(drive, child, clock, plan)
         session.finish()
-
-    def _drive_periodic(self, drive: Drive, clock: VirtualClock | None) -> None:
-        drive_periodic(drive, clock)
 
     def _drive_small(
         self,
@@ -548,20 +548,15 @@ class CommandSubject:
                 drive_crowds(told, clock)
 
     def _header(self, run: str, plan: Plan) -> Header:
+        of = self.description
         slack_ns = {
-            "virtual-plan": 0,
-            "virtual-jumps": longest_jump_ns(self.description),
-            "virtual-scope": 0 if self._resets else self._longest_of_scope_ns(),
-            "real": self.late_slack_ns,
-            "real-free": self.late_slack_ns,
-            "real-periodic": self.late_slack_ns,
-            "real-units": self.late_slack_ns,
-        }.get(self.mode, 0)
+            "virtual-jumps": longest_jump_ns(of),
+            "virtual-scope": 0 if self._resets else longest_of_scope_ns(scope_delays(of), of),
+        }.get(self.mode, 0 if self.virtual or self.held else self.late_slack_ns)
         # A paused thread keeps others from their deadlines, so a run with pauses has no late bound.
-        paused = self.held and self.description.late_ns is not None
-        described = replace(self.description, late_ns=None) if paused else self.description
+        paused = self.held and of.late_ns is not None
         return header_of(
-            described,
+            replace(of, late_ns=None) if paused else of,
             self.part,
             run=run,
             virtual=self.virtual,
@@ -581,9 +576,6 @@ class CommandSubject:
         """Whether its small programs have resets. Then lateness is judged by each `advance`, without a longer bound."""
         small = self.small or self.mode == "real-free"
         return small and self.part == "timer" and "reset" in self.description.capabilities
-
-    def _longest_of_scope_ns(self) -> int:
-        return longest_of_scope_ns(scope_delays(self.description), self.description)
 
     def _give_up_ns(self, plan: Plan) -> int:
         return plan.end_ns + (self.description.late_ns or 0) + 2 * self.late_slack_ns

@@ -12,7 +12,6 @@ import itertools
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part
@@ -100,13 +99,7 @@ def drive_free(drive: Drive) -> str:
 
 def _alone(program: SmallProgram) -> SmallProgram | None:
     """The program without far tasks that no caller names; None if others are far, or no task expires."""
-    named = {getattr(call, "id", "") for lane in program.lanes for call in lane}
-    before = tuple(
-        one
-        for one in program.before
-        if not isinstance(one, Add) or one.delay_ns <= _ALONE_NS or one.id in named
-    )
-    short = replace(program, before=before)
+    short = program.without_far(_ALONE_NS + 1)
     expires = any(isinstance(call, Expiry) for lane in program.lanes for call in lane)
     soon = all(call.delay_ns <= _ALONE_NS for call in short.calls() if isinstance(call, Add))
     return short if expires and soon else None

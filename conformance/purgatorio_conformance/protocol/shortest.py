@@ -266,7 +266,9 @@ class ScriptSearch:
             script = self._fewer(part)
         widths = _widths(self._description, script.moments()[-1])
         earlier = (_earlier(script, width_ns) for width_ns in widths)
-        script = self._first_broken((_started_later(script), *earlier, _from_zero(script), script))
+        script = self._first_broken(
+            (_started_later(script), *earlier, _shifted(script, script.start_ns), script)
+        )
         script = self._rounded(script)
         # At a turn of a wheel, a number alone cannot be rounder: a delay, and the advances after it, change together.
         apart = (_apart(script, width_ns, self._description) for width_ns in widths)
@@ -431,19 +433,27 @@ def _last_dues(script: Script, description: Description) -> set[int]:
     return dues
 
 
+def _first(script: Script) -> int:
+    """The place of the first call that is no advance."""
+    return next((n for n, call in enumerate(script.calls) if not isinstance(call, Advance)), 0)
+
+
 def _started_later(script: Script) -> Script:
     """The script from time 0, without the first calls if these are only advances."""
-    first = next((n for n, call in enumerate(script.calls) if not isinstance(call, Advance)), 0)
-    start_ns = script.moments()[first]
-    return _from_zero(replace(script, start_ns=start_ns, calls=script.calls[first:]))
+    start_ns = script.moments()[_first(script)]
+    return _shifted(replace(script, calls=script.calls[_first(script) :]), start_ns)
 
 
 def _earlier(script: Script, tick_ns: int) -> Script:
     """The same script, with its first call (that is no advance) moved to the earliest possible whole tick."""
-    first = next((n for n, call in enumerate(script.calls) if not isinstance(call, Advance)), 0)
-    by_ns = script.moments()[first] // tick_ns * tick_ns
+    first = _first(script)
+    return _shifted(script, script.moments()[first] // tick_ns * tick_ns, first - 1)
+
+
+def _shifted(script: Script, by_ns: int, since: int = 0) -> Script:
+    """The script from time 0, with its advances from this place on earlier."""
     calls = tuple(
-        replace(call, now_ns=call.now_ns - by_ns) if isinstance(call, Advance) and at >= first - 1 else call
+        replace(call, now_ns=call.now_ns - by_ns) if isinstance(call, Advance) and at >= since else call
         for at, call in enumerate(script.calls)
     )
     return replace(script, start_ns=0, calls=calls)
@@ -479,12 +489,3 @@ def _apart(script: Script, width_ns: int, description: Description) -> Script | 
     longer = max(new.values()) >= max(new) - script.start_ns
     gates = any(isinstance(call, AtGate) for call in calls)
     return None if longer or gates or not fits else replace(script, start_ns=0, calls=calls)
-
-
-def _from_zero(script: Script) -> Script:
-    """The same script, with a clock that starts at 0."""
-    calls = tuple(
-        replace(call, now_ns=call.now_ns - script.start_ns) if isinstance(call, Advance) else call
-        for call in script.calls
-    )
-    return replace(script, start_ns=0, calls=calls)

@@ -36,10 +36,9 @@ from purgatorio_conformance.protocol.played_order import from_its_start
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.scope import scope, scope_delays
 from purgatorio_conformance.protocol.script import ScriptPlayer
-from purgatorio_conformance.protocol.session import Drive, OwnPeer, noted
+from purgatorio_conformance.protocol.session import OwnPeer, noted
 from purgatorio_conformance.protocol.shortest import order_of_run, shortest_failure, shortest_of_trace
 from purgatorio_conformance.protocol.small_program import Inside, SmallProgram
-from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import HUGE_NS, Plan
@@ -140,10 +139,9 @@ def _caller(call: Mapping[str, object], stands: Mapping[int, tuple[str, str]], t
 
 @dataclass(frozen=True)
 class AdapterSubject(CommandSubject):
-    """An adapter in this process. `makes`: the subject for each start. `reenters`: a task may add and cancel."""
+    """An adapter in this process. `makes`: the subject for each start."""
 
     makes: Callable[[Stage, int], Driven] = field(kw_only=True)
-    reenters: bool = True
 
     @property
     def name(self) -> str:
@@ -170,17 +168,6 @@ class AdapterSubject(CommandSubject):
     def _proof(self, plan: Plan, trace: Path) -> FailedRun:
         # A thread of this process cannot be killed.
         return replace(super()._proof(plan, trace), killed=False)
-
-    def _drive_periodic(self, drive: Drive, clock: VirtualClock | None) -> None:
-        super()._drive_periodic(self._entering(drive), clock)
-
-    def _drive_plan(self, drive: Drive, child: OwnPeer, clock: VirtualClock, plan: Plan) -> None:
-        super()._drive_plan(self._entering(drive), child, clock, plan)
-
-    def _entering(self, drive: Drive) -> Drive:
-        """The drive without pause points, if no call may come from inside a task."""
-        gates = drive.description.gates if self.reenters else ()
-        return replace(drive, description=replace(drive.description, gates=gates))
 
 
 def of_purgatory(promise: Promise, factory: PurgatoryFactory) -> AdapterSubject:
