@@ -25,6 +25,7 @@ from purgatorio_conformance.protocol.message import (
     Quiesce,
     Ready,
     Register,
+    Reset,
     Start,
 )
 from purgatorio_conformance.protocol.rule import decoded
@@ -244,6 +245,16 @@ GOOD = Description(0, "", "x", ("timer", "virtual-time", "cancel"), ("timer_fire
 GOOD_PURGATORY = replace(
     GOOD, capabilities=("purgatory", "real-time"), reports=("on_complete", "force_complete"), profile="locked"
 )
+
+
+def test_an_add_again_or_a_reset_has_the_delay_that_the_subject_knows() -> None:
+    for capability, again in (("add-same", Add("t", 5)), ("reset-same", Reset("t", 5))):
+        for more, delay_ns in (("", 3), ("add-again", 3 if isinstance(again, Reset) else 5)):
+            conversation = Conversation(Recorder(lambda: 0), virtual=True)
+            conversation.description = replace(GOOD, capabilities=("timer", capability, more))
+            conversation.ask(Add("t", 3))
+            assert conversation.as_declared(again) == replace(again, delay_ns=delay_ns)
+            assert conversation.as_declared(Add("u", 7)) == Add("u", 7), "it is new"
 
 
 def test_good_descriptions_are_taken() -> None:

@@ -357,9 +357,9 @@ class _Words:
         """The last calls: the operations due `soon` expire. Then all others that wait get their event or time-out."""
         raise NotImplementedError
 
-    def comes_to(self, place: str, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
-        """Whether any thread reaches this place of `whose`."""
-        raise NotImplementedError
+    def comes_to(self, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
+        """Whether any thread reaches the callbacks of `whose`."""
+        return True
 
     def leads_to(self, inside: _Inside, start: _Start, step: _Step) -> bool:
         """Whether this step alone brings a thread to the place of `inside`."""
@@ -401,6 +401,9 @@ class _Words:
     def gauge(self) -> tuple[Call, ...]:
         return (Gauge(),) if "gauge" in self.knows else ()
 
+    def sizes(self) -> list[_Step]:
+        return [_Step("gauge", self.gauge())] if self.gauge() else []
+
     # One caller.
 
     def alone(self, size: int) -> Iterator[_Recipe]:
@@ -413,7 +416,7 @@ class _Words:
             for inside in self.insides(start):
                 if inside.step.needs.issubset(start.there):
                     for steps in self._sequences(start, size - 1):
-                        if self.comes_to(inside.place, inside.whose, start, steps):
+                        if self.comes_to(inside.whose, start, steps):
                             yield _Recipe(start, (steps,), inside)
 
     def _sequences(self, start: _Start, count: int) -> Iterator[tuple[_Step, ...]]:
@@ -512,7 +515,7 @@ class _Words:
         before = (
             start.calls if expires else tuple(call for call in start.calls if not isinstance(call, Until))
         )
-        steps, added = [*self.drawn_steps(start, draws)], {*start.there}
+        steps, added = [*self.drawn_steps(start)], {*start.there}
         lanes: list[tuple[_Step, ...]] = []
         for _ in range(draws.randint(2, max(2, min(3, self.lanes)))):
             lane: list[_Step] = []
@@ -545,9 +548,9 @@ class _Words:
             made, name=name, lanes=tuple(calls), pauses=tuple(pauses), before=before, after=after, fault=fault
         )
 
-    def drawn_steps(self, start: _Start, draws: random.Random) -> Sequence[_Step]:
+    def drawn_steps(self, start: _Start) -> Sequence[_Step]:
         """The steps that the callers of a random program may make."""
-        raise NotImplementedError
+        return [step for step in self.beside(start) if step.needs.issubset(start.there)]
 
     def _after(self, there: Sequence[str]) -> tuple[Call, ...]:
         return tuple(
@@ -645,8 +648,7 @@ class _OfTimer(_Words):
         some += self._resets({"later": self._apart_ns["later"]})
         # A timer need not support two concurrent adds of the same task.
         once = [replace(step, adds="again") if "again" in step.name else step for step in some]
-        sizes = [_Step("gauge", self.gauge())] if self.gauge() else []
-        return (*sizes, *once, *self._adds("v", start))
+        return (*self.sizes(), *once, *self._adds("v", start))
 
     def steps_inside(self, place: str, whose: str, start: _Start) -> Sequence[_Step]:
         live = [_Step("cancel live", (Cancel("live"),))] if "cancel" in self.knows else []
@@ -654,8 +656,7 @@ class _OfTimer(_Words):
             # The new task may reuse the entry that the cancelled task freed.
             moved = (Cancel(whose), Add("x", self._ns["soon"]))
             live.append(_Step(f"add x soon in place of {whose}", moved, adds="x"))
-        sizes = [_Step("gauge", self.gauge())] if self.gauge() else []
-        return (*self._cancels(), *live, *self._again_steps(), *self._adds("x", start), *sizes)
+        return (*self._cancels(), *live, *self._again_steps(), *self._adds("x", start), *self.sizes())
 
     def far_ones(self, start: _Start) -> Iterator[_Recipe]:
         """A task that runs adds another task, with a delay of (or near) whole revolutions of a level. A wheel may put
@@ -684,9 +685,6 @@ class _OfTimer(_Words):
                 )
                 yield _Recipe(start, ((time,),), _Inside(FIRE, "t", _Step(f"add x {name}", calls, adds="x")))
 
-    def comes_to(self, place: str, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
-        return True
-
     def leads_to(self, inside: _Inside, start: _Start, step: _Step) -> bool:
         return isinstance(step.calls[0], Expiry)
 
@@ -700,14 +698,14 @@ class _OfTimer(_Words):
         after = () if "cancel" in kinds and "w" in there else self._after(there)
         return replace(program, pauses=(FIRE,) if "expiry" in kinds else (), after=after)
 
-    def drawn_steps(self, start: _Start, draws: random.Random) -> Sequence[_Step]:
+    def drawn_steps(self, start: _Start) -> Sequence[_Step]:
         wide = [self.delays.turn_ns, self.delays.level_ns, self.delays.later_ns, self.delays.far_ns]
         adds = [
             _Step(f"add {task}", (Add(task, delay_ns),), adds=task)
             for task in ("y", "z")
             for delay_ns in wide
         ]
-        return [step for step in self.beside(start) if step.needs.issubset(start.there)] + adds
+        return [*super().drawn_steps(start), *adds]
 
 
 class _OfPurgatory(_Words):
@@ -778,11 +776,10 @@ class _OfPurgatory(_Words):
         return (*self._calls(start), *times)
 
     def beside(self, start: _Start) -> Sequence[_Step]:
-        sizes = [_Step("gauge", self.gauge())] if self.gauge() else []
         more = _Step("register more ba", (self._waits("ba", "more"),), adds="more")
         many = _Step("register next ab", (self._waits("ab", "next"),), adds="next")
         new = (*self._completes("next", "a"), *self._completes("inner", "b"))
-        return (*sizes, *self._calls(start), many, more, *new)
+        return (*self.sizes(), *self._calls(start), many, more, *new)
 
     def steps_inside(self, place: str, whose: str, start: _Start) -> Sequence[_Step]:
         back = [_Step("give back b", (CancelKey("b"),))] if "cancel-key" in self.knows else []
@@ -796,7 +793,7 @@ class _OfPurgatory(_Words):
             some.append(_Step("event next", (Ready("next"), Check("a"))))
         return some
 
-    def comes_to(self, place: str, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
+    def comes_to(self, whose: str, start: _Start, steps: Sequence[_Step]) -> bool:
         return whose in start.there or any(step.adds == whose for step in steps)
 
     def leads_to(self, inside: _Inside, start: _Start, step: _Step) -> bool:
@@ -826,9 +823,6 @@ class _OfPurgatory(_Words):
             pauses=tuple(place for place in (FIRE, *self.places) if place in stops),
             after=self._after(there),
         )
-
-    def drawn_steps(self, start: _Start, draws: random.Random) -> Sequence[_Step]:
-        return [step for step in self.beside(start) if step.needs.issubset(start.there)]
 
 
 _CLASSES: Final = (
