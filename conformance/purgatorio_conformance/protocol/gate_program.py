@@ -11,18 +11,8 @@ from typing import Any, Final
 
 from purgatorio_conformance.protocol.boundary_plan import REAPER_NS
 from purgatorio_conformance.protocol.describe import Part
-from purgatorio_conformance.protocol.message import (
-    Add,
-    Cancel,
-    CancelKey,
-    Check,
-    Force,
-    Gauge,
-    Quiesce,
-    Ready,
-    Register,
-    Reset,
-)
+from purgatorio_conformance.protocol.message import CALLS
+from purgatorio_conformance.protocol.rule import field_rules
 from purgatorio_conformance.protocol.small_program import (
     LOOKS_MORE,
     Barrier,
@@ -37,10 +27,6 @@ from purgatorio_conformance.protocol.small_program import (
 )
 
 _LEFT: Final = "(register left-# ag; ready left-#; check g)"
-_CALLS: Final[Mapping[str, Callable[..., LaneCall]]] = {
-    "ready": Ready, "check": Check, "force": Force, "give-back": CancelKey, "cancel": Cancel, "expire": Expiry,
-    "gauge": Gauge, "rest": Quiesce,
-}  # fmt: skip
 _SEPARATOR: Final = re.compile(r"; (?![^(]*\))")
 _REPEATED: Final = re.compile(r"(\S+) of \((.*)\)")
 
@@ -138,13 +124,19 @@ def _call(text: str, numbers: Mapping[str, int]) -> LaneCall:
             made = _call(inner, numbers)
             assert not isinstance(made, Expiry | Inside | Until), "a thread makes it where it stands"
             return Inside(whose, made, " ".join(at[1:]))
-        case ["register", operation, keys, *delay]:
-            each = tuple(filter(None, keys.split(","))) if "," in keys else tuple(keys)
-            return Register(operation, each, numbers["".join(delay) or "far"])
-        case ["add" | "reset" as word, task, *delay]:
-            return (Add if word == "add" else Reset)(task, numbers["".join(delay) or "far"])
+        case ["expire", whose]:
+            return Expiry(whose)
         case ["until", moment, whose]:
             return Until(whose, numbers[moment])
-        case [word, *whose]:
-            return _CALLS[word](*whose)
+        case [name, *words]:
+            make: Callable[..., LaneCall] = CALLS[name]
+            needed = [rule.name for rule in field_rules(CALLS[name]) if rule.needed]
+            values: dict[str, object] = dict(zip(needed, (*words, "far"), strict=False))
+            if "keys" in values:
+                values["keys"] = (
+                    tuple(filter(None, words[1].split(","))) if "," in words[1] else tuple(words[1])
+                )
+            if "delay_ns" in values:
+                values["delay_ns"] = numbers[str(values["delay_ns"])]
+            return make(**values)
     raise ValueError(f"no call: {text!r}")
