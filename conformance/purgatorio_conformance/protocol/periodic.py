@@ -13,22 +13,19 @@ import time
 from typing import Final
 
 from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM
-from purgatorio_conformance.protocol.crowd import GATE, drive_crowds
+from purgatorio_conformance.protocol.crowd import GATE, TimerProgram, drive_crowds
 from purgatorio_conformance.protocol.message import (
     Add,
     Advance,
     Call,
     Cancel,
-    Description,
-    Gauge,
     Held,
     Quiesce,
     Repeat,
     Reset,
     Start,
 )
-from purgatorio_conformance.protocol.script import AtGate, Caller
-from purgatorio_conformance.protocol.session import Drive, Session
+from purgatorio_conformance.protocol.session import Drive
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.plan import MS
 
@@ -42,8 +39,6 @@ _REAL_PERIODS_NS: Final = (20 * MS, 30 * MS, 50 * MS)
 _REAL_S: Final = 0.4
 """How long a program runs in real time, in seconds, before its tasks are cancelled."""
 _REAL_PROGRAMS: Final = 8
-_MOST_LINES: Final = 20_000
-"""The most lines before the answer to a call. A call that causes more does not end."""
 
 
 def drive_periodic(drive: Drive, clock: VirtualClock | None) -> None:
@@ -58,87 +53,38 @@ def drive_periodic(drive: Drive, clock: VirtualClock | None) -> None:
     programs = max(1, min(tasks // _PROGRAM, tasks if "cancel" in description.capabilities else _KEPT_MOST))
     for number in range(programs if clock is not None else min(_REAL_PROGRAMS, programs)):
         if clock is not None:
-            _Virtual(session, description, rng, number, clock).play()
+            _Virtual(drive, clock, rng, number).play()
         else:
-            _Real(session, description, rng, number).play()
+            _Real(drive, None, rng, number).play()
         drive.tell(min(tasks, (number + 1) * _PROGRAM))
-    end = _Program(session, description, rng, programs)
+    end = _Program(drive, None, rng, programs)
     end.make(Quiesce())
     if clock is None and gates:
         # A task that was not cancelled would reach the pause point again and again, and be paused at the stop.
         end.make(Start("timer", "real"))
 
 
-class _Program(Caller):
-    def __init__(
-        self,
-        session: Session,
-        description: Description,
-        rng: random.Random,
-        number: int,
-        clock: VirtualClock | None = None,
-    ) -> None:
-        super().__init__(session, clock, _MOST_LINES)
-        self.description = description
-        self.rng = rng
+class _Program(TimerProgram):
+    def __init__(self, drive: Drive, clock: VirtualClock | None, rng: random.Random, number: int) -> None:
+        super().__init__(drive, clock, rng, f"t-{number}")
         self.number = number
-        self.tick_ns = description.grain_ns
-        self.repeats: list[Repeat] = []
-        self.shots: list[str] = []
+        self.tick_ns = self.description.grain_ns
         self.dues: list[tuple[int, int]] = []
         """In virtual time: the deadline of each task, and its period, which is 0 for a one-shot task."""
-        self._cancelled: set[str] = set()
         self._lasts_ns: dict[str, int] = {}
         """How long the next run of a task lasts."""
 
     @property
-    def gated(self) -> bool:
-        return GATE in self.description.gates
-
-    @property
-    def kinds(self) -> list[str]:
-        return [kind for kind in ("fixed-rate", "fixed-delay") if kind in self.description.capabilities]
-
-    @property
-    def fails(self) -> bool:
-        """Whether a task may raise."""
-        return self.gated and self.can("failing")
-
-    def can(self, capability: str) -> bool:
-        return capability in self.description.capabilities
-
-    def repeat(self, first_ns: int, period_ns: int) -> Repeat:
-        name = f"p-{self.number}-{len(self.repeats)}"
-        period_ns = self.description.fit(period_ns)
-        first_ns = period_ns if self.can("period-first") else self.description.fit(first_ns)
-        task = Repeat(name, self.rng.choice(self.kinds), first_ns, period_ns)
-        self.repeats.append(task)
-        self.make(task)
-        return task
-
-    def add(self, delay_ns: int) -> None:
-        self.shots.append(f"t-{self.number}-{len(self.shots)}")
-        self.make(Add(self.shots[-1], self.description.fit(delay_ns)))
-
-    def cancel(self, task: str, *, by_itself: bool = False) -> None:
-        """Cancel the task from outside, or with `by_itself` inside its next run."""
-        if task in self._cancelled or not self.can("cancel"):
-            return
-        self._cancelled.add(task)
-        if by_itself:
-            self._in_next_run(task, Cancel(task))
-        else:
-            self.make(Cancel(task))
-
-    def _in_next_run(self, task: str, call: Call) -> None:
-        self.plan(AtGate(GATE, task, (call,)))
+    def shots(self) -> list[str]:
+        """The tasks that run once."""
+        periodic = {one.id for one in self.repeats}
+        return [one for one in self.tasks if one not in periodic]
 
     def chain(self, task: str) -> None:
         """In its next run, the task adds a task without a delay. This task adds the next one in its run, and so on."""
-        for link in range(_LINKS):
-            self.shots.append(f"c-{self.number}-{len(self.shots)}-{link}")
-            self._in_next_run(task, Add(self.shots[-1], 0))
-            task = self.shots[-1]
+        for _ in range(_LINKS):
+            before, task = task, self.named()
+            self.in_next_run(before, Add(task, 0))
 
 
 class _Virtual(_Program):
@@ -151,8 +97,7 @@ class _Virtual(_Program):
         longest_ns = max((period_ns for _, period_ns in self.dues), default=0) + self.tick_ns
         for _ in range(2):
             self._advance(longest_ns + (self.description.late_ns or 0))
-            if self.can("gauge"):
-                self.make(Gauge())
+            self.read_size()
         for task in self.repeats:
             self.cancel(task.id)
         self._advance(2 * longest_ns + (self.description.late_ns or 0))
@@ -186,7 +131,7 @@ class _Virtual(_Program):
         draw = self.rng.random() if self.gated else 1.0
         if draw < 0.2:
             self._add(self.tick_ns)
-            self._in_next_run(self.shots[-1], Reset(self.shots[-1], delay_ns))
+            self.in_next_run(self.shots[-1], Reset(self.shots[-1], delay_ns))
             self._advance(self.tick_ns)
             task = self.shots[-1]
             if self.rng.random() < 0.5:
@@ -200,8 +145,8 @@ class _Virtual(_Program):
             for _ in range(2):
                 self._add(self.tick_ns)
             one, other = self.shots[-2:]
-            self._in_next_run(one, Reset(other, delay_ns))
-            self._in_next_run(other, Reset(one, delay_ns))
+            self.in_next_run(one, Reset(other, delay_ns))
+            self.in_next_run(other, Reset(one, delay_ns))
             delay_ns += self.tick_ns
         else:
             self.make(Reset(self.rng.choice(self.shots[-4:]), delay_ns))
@@ -214,7 +159,7 @@ class _Virtual(_Program):
         reset = Reset(task.id, task.period_ns if self.can("period-first") else self.description.fit(delay_ns))
         stops: tuple[Call, ...] = (Cancel(task.id),) * (self.can("cancel") and self.rng.random() < 0.6)
         if self.gated and task.kind == "fixed-rate" and self.rng.random() < 0.5:
-            self.plan(AtGate(GATE, task.id, (*stops, reset)))
+            self.in_next_run(task.id, *stops, reset)
         else:
             for call in (*stops, reset):
                 self.make(call)
@@ -238,7 +183,7 @@ class _Virtual(_Program):
         elif draw < 0.82 and self.can("reset-periodic") and self.repeats:
             self._begin_anew()
         elif draw < 0.85 and self.repeats and self.fails:
-            self.plan(AtGate(GATE, self.rng.choice(self.repeats).id, fails=True))
+            self.in_next_run(self.rng.choice(self.repeats).id, fails=True)
         elif draw < 0.88 and self.repeats:
             self.cancel(self.rng.choice(self.repeats).id, by_itself=self.gated and self.rng.random() < 0.6)
         elif draw < 0.95 and self.gated and self.description.turn is not None:
