@@ -440,7 +440,7 @@ def test_a_random_program_that_real_time_cannot_play_ends_no_other(monkeypatch: 
     monkeypatch.setattr(GatedRun, "_play", lambda run, program, *_: plays.noted.append(program.name))
     monkeypatch.setattr(Steps, "drawn", lambda *_: None)
     run = GatedRun(cast(Plays, plays), effort=gates.Effort(drawn=300))
-    run._all_drawn(lambda share: None, lambda program: False)
+    run._all_drawn(lambda share: None)
     (orders,) = run.orders
     assert (orders.plays, orders.cut) == (len(plays.noted) - 1, "")
     assert 30 < orders.plays < 60

@@ -210,6 +210,7 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
 
 
 def _leaves_none_out(program: SmallProgram) -> bool:
+    # Not a lambda: the subject is sent to another process.
     return False
 
 
@@ -492,10 +493,11 @@ class CommandSubject:
             lambda share: drive.tell(int(share * drive.operations)),
             drive.seed,
             effort,
+            self.leaves_out,
         )
         self.account.orders = run.orders
         try:
-            run.drive(self._ways(), self.account.only, self.leaves_out)
+            run.drive(self._ways(), self.account.only)
         except SubjectFailed:
             self.account.under_way, self.account.broke_off = plays.under_way, True
             self.account.in_turn = plays.in_turn_now

@@ -92,7 +92,8 @@ class Effort:
 
 
 class GatedRun:
-    """One gated run. `tell` receives the approximate share done. `seed` determines the random programs."""
+    """One gated run. `tell` receives the approximate share done. `seed` determines the random programs. `leaves_out`
+    selects programs to leave out."""
 
     def __init__(
         self,
@@ -100,8 +101,10 @@ class GatedRun:
         tell: Callable[[float], None] = lambda share: None,
         seed: int = 1,
         effort: Effort | None = None,
+        leaves_out: Callable[[SmallProgram], bool] = lambda program: False,
     ) -> None:
         self._plays = plays
+        self._leaves_out = leaves_out
         self._tell = tell
         self._seed = seed
         self._effort = effort or Effort()
@@ -115,39 +118,32 @@ class GatedRun:
         self.reached = ""
         """The part of the scope that was run."""
 
-    def drive(
-        self,
-        ways: Sequence[Way],
-        only: PlayedOrder | None = None,
-        leaving_out: Callable[[SmallProgram], bool] = lambda program: False,
-    ) -> None:
+    def drive(self, ways: Sequence[Way], only: PlayedOrder | None = None) -> None:
         """Run all programs that fit the subject in these ways, or `only` one order of one program. Then wait until all
         operations have ended. Raises SubjectFailed."""
         if ways == ("scope",):
-            self._scope(leaving_out, only)
+            self._scope(only)
             return
         if only is not None:
             self._again(only)
             return
-        by_number = [one for one in self._by_number() if not leaving_out(one)]
+        by_number = [one for one in self._by_number() if not self._leaves_out(one)]
         for place, way in enumerate(ways):
             tell = partial(self._told, place, len(ways))
             if way == "drawn":
-                self._all_drawn(tell, leaving_out)
+                self._all_drawn(tell)
             elif way == "orders":
-                self._all_orders((*by_number, *self._crossed(leaving_out)), tell=tell)
+                self._all_orders((*by_number, *self._crossed()), tell=tell)
                 self.reached = self._how_far()
             elif not self._plays.broken:
                 self._steps.tell = tell
-                programs = (*by_number, *self._crossed(leaving_out, stepped=True))
+                programs = (*by_number, *self._crossed(stepped=True))
                 self.orders.extend(self._steps.drive(programs, beside=way == "beside"))
 
     def _by_number(self) -> tuple[SmallProgram, ...]:
         return gate_programs(self._plays.part, self._plays.delays)
 
-    def _crossed(
-        self, leaving_out: Callable[[SmallProgram], bool], *, stepped: bool = False
-    ) -> Iterator[SmallProgram]:
+    def _crossed(self, *, stepped: bool = False) -> Iterator[SmallProgram]:
         """Yield programs of two callers from the scope: the requested number of the first size, and a third as many of
         each next size. `stepped`: programs whose calls are paused at their steps."""
         plays, description, virtual = self._plays, self._plays.description, self._plays.clock is not None
@@ -158,7 +154,7 @@ class GatedRun:
                 self._counts.append(count)
             for program in programs if most else ():
                 why = (program.cannot_step if stepped else program.ruled_out)(description, virtual=virtual)
-                if why is None and not leaving_out(program):
+                if why is None and not self._leaves_out(program):
                     self._size_of[program.name] = len(self._counts)
                     yield program
                     taken += 1 if program.callers > 1 else _OF_ONE
@@ -201,7 +197,7 @@ class GatedRun:
         assert found is not None, "it was executed before"
         return found
 
-    def _scope(self, leaving_out: Callable[[SmallProgram], bool], only: PlayedOrder | None) -> None:
+    def _scope(self, only: PlayedOrder | None) -> None:
         """Run the enumerated programs of one caller, the smallest first, up to the limits of number and time."""
         plays, description = self._plays, self._plays.description
         assert plays.clock is not None, "it is for virtual time"
@@ -211,7 +207,9 @@ class GatedRun:
         until_s = time.monotonic() + SCOPE_S
         whole, left = 0, self._effort.scope
         for size, programs in enumerate(scope(plays.part, plays.delays, description), 1):
-            fit = [one for one in programs if (one.name == only.program if only else not leaving_out(one))]
+            fit = [
+                one for one in programs if (one.name == only.program if only else not self._leaves_out(one))
+            ]
             done: Counter[str] = Counter()
             why = ""
             for program in fit:
@@ -320,7 +318,7 @@ class GatedRun:
         places = PLACES if self._plays.part == "purgatory" else ("timer_fire",)
         return tuple(one for one in (*places, STEP) if one in self._plays.description.gates)
 
-    def _all_drawn(self, tell: Callable[[float], None], leaving_out: Callable[[SmallProgram], bool]) -> None:
+    def _all_drawn(self, tell: Callable[[float], None]) -> None:
         """Run random programs, each in one order. In most of them, a call is paused at one or two of its steps."""
         drawn = SmallProgram("drawn", ANY, (), ())
         if self._plays.part == "timer" and STEP not in self._plays.description.gates:
@@ -336,7 +334,7 @@ class GatedRun:
             )
             if why == BROKEN:
                 break
-            if why is not None or leaving_out(program):
+            if why is not None or self._leaves_out(program):
                 continue
             draws = random.Random(program.name)
             self._play(program, [], draws, self._steps.drawn(program, draws))
