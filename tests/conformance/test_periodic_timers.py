@@ -19,6 +19,7 @@ from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
 from purgatorio_conformance.builtin.asyncio_periodic import loop_subject
 from purgatorio_conformance.protocol import periodic
+from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
 from purgatorio_conformance.subject.contract import Subject, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import make_plan
@@ -278,14 +279,19 @@ class Watchdog(Debouncer):
 
 
 @pytest.mark.parametrize(
-    ("part", "orphans", "found"),
-    [(gated.PERIODIC, False, set()), (gated.PERIODIC, True, {"T11"}), (gated.SCOPE, False, set())],
+    ("part", "orphans", "tasks", "found"),
+    [
+        (gated.PERIODIC, False, REACHES_FROM, set()),
+        (gated.PERIODIC, True, 100, {"T11"}),
+        (gated.SCOPE, False, 100, set()),
+    ],
 )
 def test_a_reset_may_have_the_delay_of_the_add(
-    part: str, orphans: bool, found: Set[str], monkeypatch: pytest.MonkeyPatch
+    part: str, orphans: bool, tasks: int, found: Set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control does not declare it, so it gets resets with other delays."""
-    monkeypatch.setattr(gated, "_OPERATIONS", 100)
+    """Also in a crowd: it waits for the deadlines that the resets set. The control does not declare it, so it gets
+    resets with other delays."""
+    monkeypatch.setattr(gated, "_OPERATIONS", tasks)
 
     def judged(*offers: str) -> JudgedRun:
         promise = replace(PROMISE, offers=offers, turn=None, catch_up=None)

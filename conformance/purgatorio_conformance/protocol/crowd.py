@@ -162,6 +162,7 @@ class _Crowd(TimerProgram):
         self.make(Quiesce())
 
     def make(self, call: Call, hold: int | None = None) -> None:
+        call = self.session.conversation.as_declared(call)
         super().make(call, hold)
         if isinstance(call, Add | Reset | Repeat):
             due_ns = self.description.rounded(self.now_ns + call.delay_ns)
