@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -22,9 +21,6 @@ from purgatorio_broker.runtime import VirtualRuntime
 P0 = TopicPartition("t", 0)
 P1 = TopicPartition("t", 1)
 DIALECTS: tuple[Dialect, ...] = (PENDING_FLAG, LOCKED)
-
-PATIENCE_S = 60.0
-"""Only a test that has failed already waits so long."""
 
 A = TypeVar("A")
 
@@ -63,22 +59,6 @@ class Answers(Generic[A]):
 
     def __bool__(self) -> bool:
         return bool(self.got)
-
-
-class Call(Generic[A]):
-    """A call, between real threads, that is answered later, once."""
-
-    def __init__(self) -> None:
-        self.answers: list[A] = []
-        self._answered = threading.Event()
-
-    def __call__(self, answer: A) -> None:
-        self.answers.append(answer)
-        self._answered.set()
-
-    def wait(self) -> A:
-        assert self._answered.wait(PATIENCE_S), "never answered"
-        return self.answers[0]
 
 
 class Scene:
