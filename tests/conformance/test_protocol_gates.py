@@ -120,47 +120,7 @@ def test_a_task_is_held_in_javascript_while_others_are_called(tmp_path: Path) ->
     assert run.clauses["T2"].reason == "the driver paused threads, and a paused thread may delay a task"
 
 
-POOL = """
-import json, sys
-pending, open_, paused, now, holds, gated = {}, {}, {}, 0, 0, False
-def say(**message):
-    print(json.dumps(message), flush=True)
-for line in iter(sys.stdin.readline, ""):
-    call = json.loads(line)
-    name, n = call["m"], call["n"]
-    if name == "describe":
-        say(m="description", n=n, protocol="purgatorio-subject/1.1", name="pool", lanes=2, reports=["timer_fire"],
-            capabilities=["timer", "virtual-time"], gates=["timer_fire"], early_ns=0, late_ns=0)
-        continue
-    now = call.get("now_ns", now)
-    if name == "start":
-        pending, open_, gated = {}, {}, "timer_fire" in call.get("gates", ())
-    elif name == "add":
-        pending[call["id"]] = now + call["delay_ns"]
-    elif name == "go":
-        say(m="answer", n=n)
-        for hold in call["holds"]:
-            task, caller = paused.pop(hold)
-            say(m="leave", f="timer_fire", id=task, th=f"worker-{hold}")
-            open_[caller] -= 1
-            if not open_[caller]:
-                say(m="answer", n=caller)
-        continue
-    due = [task for task, due_ns in pending.items() if due_ns <= now] if name == "advance" else []
-    for task in due:
-        del pending[task]
-        holds += 1
-        say(m="enter", f="timer_fire", id=task, th=f"worker-{holds}")
-        if gated:
-            paused[holds] = task, n
-            say(m="held", hold=holds, f="timer_fire", id=task, th=f"worker-{holds}")
-        else:
-            say(m="leave", f="timer_fire", id=task, th=f"worker-{holds}")
-    if due and gated:
-        open_[n] = len(due)
-    else:
-        say(m="answer", n=n)
-"""
+POOL = program("thread_a_task")
 
 
 @pytest.mark.parametrize("most", [8, 10_000])
@@ -177,50 +137,7 @@ def test_tasks_that_each_have_a_thread_are_no_flood(
     assert (record.failure is None) == (most == 8), record.failure
 
 
-DRAINS = """
-import json, sys
-lost, due, names, paused, now, gated, holds, last = "lost" in sys.argv, [], {}, None, 0, False, 0, None
-def say(**message):
-    print(json.dumps(message), flush=True)
-def work():
-    global paused, holds, last
-    while due and paused is None:
-        task = due.pop(0)
-        say(m="enter", f="timer_fire", id=task, th="worker")
-        if gated:
-            holds, paused = holds + 1, task
-            say(m="held", hold=holds, f="timer_fire", id=task, th="worker")
-        else:
-            say(m="leave", f="timer_fire", id=task, th="worker")
-    if last is not None and (lost or paused is None):
-        say(m="answer", n=last)
-        last = None
-for line in iter(sys.stdin.readline, ""):
-    call = json.loads(line)
-    name, n = call["m"], call["n"]
-    now = call.get("now_ns", now)
-    if name == "describe":
-        say(m="description", n=n, protocol="purgatorio-subject/1.1", name="pool", lanes=2, reports=["timer_fire"],
-            capabilities=["timer", "virtual-time", "drains"], gates=["timer_fire"], early_ns=0, late_ns=0)
-        continue
-    if name == "start":
-        due, names, paused, gated = [], {}, None, "timer_fire" in call.get("gates", ())
-    elif name == "add":
-        names[call["id"]] = now + call["delay_ns"]
-    elif name == "go" and paused is not None:
-        say(m="leave", f="timer_fire", id=paused, th="worker")
-        paused = None
-    elif name == "advance":
-        # This advance waits for the paused thread: a stop ends it without an answer.
-        due += sorted((one for one in names if names[one] <= now), key=names.get)
-        for one in due:
-            names.pop(one, None)
-    elif name == "stop":
-        due, last = [] if lost else due, n
-    if name != "stop" and not (name == "advance" and "stopped-0" in due):
-        say(m="answer", n=n)
-    work()
-"""
+DRAINS = program("draining_pool")
 
 
 @pytest.mark.parametrize("lost", [False, True])

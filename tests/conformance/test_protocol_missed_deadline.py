@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.driven import changed
+from program_text import program
 from purgatorio_conformance.protocol import missed_deadline
 from purgatorio_conformance.protocol.conversation import Conversation
 from purgatorio_conformance.protocol.coverage import not_looked_for
@@ -87,47 +88,19 @@ def test_who_wakes_in_time_or_does_not_promise_it_is_not_late(
     looked_at(changes, tmp_path)
 
 
-SLEEPER = """
-import heapq, json, sys, threading, time
-heap, changed = [], threading.Condition()
-
-def say(**message):
-    print(json.dumps(message), flush=True)
-
-def run():
-    with changed:
-        while True:
-            wait_s = heap[0][0] - time.monotonic() if heap else None
-            if wait_s is not None and wait_s <= 0:
-                say(m="fired", id=heapq.heappop(heap)[1], th="sleeper")
-            else:
-                changed.wait(wait_s)
-
-threading.Thread(target=run, daemon=True).start()
-for call in map(json.loads, sys.stdin):
-    if call["m"] == "describe":
-        say(m="description", n=call["n"], protocol="purgatorio-subject/1.2", name="sleeper", late_real_ns=1_000_000,
-            capabilities=["timer", "real-time"], reports=["timer_fire"])
-        continue
-    with changed:
-        if call["m"] == "add":
-            heapq.heappush(heap, (time.monotonic() + call["delay_ns"] / 1e9, call["id"]))
-            if {}:
-                changed.notify()
-        say(m="answer", n=call["n"])
-"""
+SLEEPER = program("sleeping_timer")
 
 
 @pytest.mark.parametrize("wakes", ["heap[0][1] == call['id']", "len(heap) == 1"])
 def test_a_thread_that_sleeps_until_a_later_task_is_woken(wakes: str, tmp_path: Path) -> None:
     """By the new first task, and not only by the first of all (threadly#189)."""
-    program = tmp_path / "sleeper.py"
-    program.write_text(SLEEPER.replace("if {}:", f"if {wakes}:"))
+    place = tmp_path / "sleeper.py"
+    place.write_text(SLEEPER.replace("if {}:", f"if {wakes}:"))
     if "len" not in wakes:
-        looked_at_program([sys.executable, str(program)], "timer")
+        looked_at_program([sys.executable, str(place)], "timer")
         return
     with pytest.raises(SubjectFailed, match=r"T2 is broken: (first|second)-1, .* were not started"):
-        looked_at_program([sys.executable, str(program)], "timer")
+        looked_at_program([sys.executable, str(place)], "timer")
 
 
 @pytest.mark.slow
