@@ -62,7 +62,7 @@ def test_a_second_check_reads_nothing(tmp_path: Path) -> None:
     assert check(tmp_path / "other", paths)[0].result != second.result
 
 
-@pytest.mark.parametrize("first", range(0, 9, 2))
+@pytest.mark.parametrize("first", [0, 5])
 def test_file_by_file_is_all_at_once(tmp_path: Path, first: int) -> None:
     """New files among the known ones, before and behind them, in their order: one is read at a time."""
     paths = some_of_all(tmp_path / "traces")
@@ -160,9 +160,10 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damaged", ["manifest/*.json", "batches/*/cached.json"])
-@pytest.mark.parametrize("text", ["", "[", "[{}]", '{"files": [{}]}', '[{"run": 1}]', "[1]"])
+@pytest.mark.parametrize("text", ["", "[{}]", '{"files": [{}]}'])
 def test_damaged_files_of_the_lake_are_replaced(tmp_path: Path, damaged: str, text: str) -> None:
-    """A damaged list or batch: the files are read again. The files of the user are not changed."""
+    """A damaged list or batch (cut off, of another shape, without its fields): the files are read again. The files of
+    the user are not changed."""
     paths = [run(tmp_path, f"{name}.jsonl") for name in "ab"]
     lake = tmp_path / "lake"
     for own in (lake / "batches" / "mine", lake / "manifest" / "mine.json"):
