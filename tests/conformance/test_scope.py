@@ -206,17 +206,6 @@ class Behind:
                 task()
 
 
-@pytest.mark.parametrize("by_hand", [True, False])
-def test_a_task_is_added_while_the_hand_is_behind(by_hand: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It runs almost a revolution early, if the clock chooses a bucket that the hand has still to empty."""
-    monkeypatch.setattr(gated, "_SCOPE", 60)
-    lacks = dict.fromkeys(("size", "cancel", "between-ticks", "past", "raising"), "it is small")
-    promise = Promise("timer", MS, early_ns=0, late_ns=MS, wheel_size=16, lacks=lacks)
-    judged = play(SCOPE, of_timer(promise, lambda _: Behind(by_hand)))
-    assert not judged.broken_off
-    assert broken(judged.result) == (set() if by_hand else {"T1"})
-
-
 class Stale:
     """Time goes at once, and tasks count from the moment that is `shown`, or from where time came from."""
 
@@ -238,15 +227,19 @@ class Stale:
         self._now = until
 
 
-@pytest.mark.parametrize("shown", [True, False])
-def test_a_task_that_a_task_adds_counts_from_then(shown: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not from the start of the move of time in which it runs."""
+@pytest.mark.parametrize("sound", [True, False])
+@pytest.mark.parametrize("kind", [Behind, Stale])
+def test_a_task_counts_from_the_moment_that_its_add_sees(
+    kind: type[Behind | Stale], sound: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs almost a revolution early, if the clock chooses a bucket that the hand has still to empty; and early, if
+    it counts from the start of the move of time in which a task adds it."""
     monkeypatch.setattr(gated, "_SCOPE", 60)
     lacks = dict.fromkeys(("size", "cancel", "between-ticks", "past", "raising"), "it is small")
     promise = Promise("timer", MS, early_ns=0, late_ns=MS, wheel_size=16, lacks=lacks)
-    judged = play(SCOPE, of_timer(promise, lambda _: Stale(shown)))
+    judged = play(SCOPE, of_timer(promise, lambda _: kind(sound)))
     assert not judged.broken_off
-    assert broken(judged.result) == (set() if shown else {"T1"})
+    assert broken(judged.result) == (set() if sound else {"T1"})
 
 
 class Walled:

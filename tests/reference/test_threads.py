@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from purgatorio import THREADS
+from purgatorio import THREADS, threads
 from purgatorio.sync import AtomicRef, Condition, ExecutorClosed, Lock, SharedQueue
 from purgatorio.threads_rwlock import ThreadReadWriteLock
 from reference.waiting import elsewhere, free, together
@@ -55,6 +55,13 @@ def test_a_node_is_removed_by_one_of_many() -> None:
     assert queue.is_empty()
 
 
+@pytest.fixture(params=[True, False], ids=["as-it-is", "without-gil"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seam also takes this interpreter for one without the GIL."""
+    monkeypatch.setattr(threads, "_GIL", request.param and threads._GIL)
+
+
+@pytest.mark.usefixtures("either_way")
 def test_atomics_lose_no_update() -> None:
     """Adding from eight threads, and one winner of a compare-and-set."""
     number, flag = THREADS.atomic_int(), THREADS.atomic_flag()
@@ -71,6 +78,7 @@ def test_atomics_lose_no_update() -> None:
     assert not flag.get_and_set(False)
 
 
+@pytest.mark.usefixtures("either_way")
 def test_an_exchange_gives_each_value_to_one() -> None:
     """Eight threads store values and take the old values. No value is compared with another."""
     ref: AtomicRef[Incomparable] = THREADS.atomic_ref(Incomparable())
