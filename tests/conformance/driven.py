@@ -1,6 +1,7 @@
 """Programs with a change, and what a program that is driven breaks."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +32,12 @@ def run_of(subject: Subject, folder: Path, **how: Any) -> RunResult:
 
 def broken(run: RunResult) -> set[str]:
     return {name for name, one in run.clauses.items() if one.violations}
+
+
+@cache
+def stranger(name: str) -> Any:
+    """The class `Timer` of `strangers/NAME.txt`, made with what its bug is."""
+    path = Path(__file__).parent / "strangers" / f"{name}.txt"
+    made: dict[str, Any] = {"__name__": name}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), made)
+    return made["Timer"]

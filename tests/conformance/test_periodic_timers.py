@@ -19,7 +19,6 @@ from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
 from purgatorio_conformance.builtin.asyncio_periodic import loop_subject
 from purgatorio_conformance.protocol import periodic
-from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
 from purgatorio_conformance.subject.contract import Subject, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import make_plan
@@ -33,7 +32,6 @@ from purgatorio_conformance.suite.in_process import DrivenTimer
 from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
-from purgatorio_spec.recording import JudgedRun
 from purgatorio_spec.verdict import Verdict
 
 TOY: Final = Path(__file__).resolve().parents[2] / "examples" / "subjects" / "toy_periodic.py"
@@ -216,151 +214,6 @@ def test_the_suite_plays_them_to_a_program(bug: str, monkeypatch: pytest.MonkeyP
     verdicts = ((case.clause, case.judge(subject).verdict) for case in asked)
     found = {one for one, verdict in verdicts if verdict is not Verdict.PASS}
     assert clause in found if bug else not found
-
-
-class Debouncer:
-    """A task that is reset inside its own run runs again. `orphans`: and no later reset finds that entry. After
-    home-assistant/core#170339."""
-
-    def __init__(self, *, orphans: bool) -> None:
-        self._orphans = orphans
-        self._now = 0
-        self._entries: list[tuple[int, list[Callable[[], None]], bool]] = []
-        self._running: object = None
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        self._entries.append((self._now + delay_ns, [task], False))
-        return self._entries[-1][1]
-
-    def cancel(self, handle: object) -> bool:
-        waited = any(one[1] is handle for one in self._entries)
-        self._entries = [one for one in self._entries if one[1] is not handle]
-        return waited
-
-    def reset(self, handle: object, delay_ns: int) -> bool:
-        inside = handle is self._running
-        if not inside and all(one[1] is not handle for one in self._entries):
-            return False
-        kept = [one for one in self._entries if one[1] is not handle or (one[2] and self._orphans)]
-        assert isinstance(handle, list)
-        self._entries = [*kept, (self._now + delay_ns, handle, inside)]
-        return True
-
-    def advance(self, by_ns: int) -> None:
-        self._now += by_ns
-        while due := [one for one in self._entries if one[0] <= self._now]:
-            self._entries.remove(first := min(due, key=lambda one: one[0]))
-            self._running = first[1]
-            first[1][0]()
-            self._running = None
-
-
-@pytest.mark.parametrize("orphans", [False, True])
-def test_a_reset_after_a_reset_inside_the_run(orphans: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gated, "_OPERATIONS", 250)
-    promise = replace(PROMISE, offers=("reset",), turn=None, catch_up=None)
-    judged = gated.play(gated.PERIODIC, gated.of_timer(promise, lambda _: Debouncer(orphans=orphans)))
-    assert not judged.broken_off
-    assert broken(judged.result) == ({"T11"} if orphans else set())
-
-
-class Watchdog(Debouncer):
-    """A reset starts the delay of the add again: this timer knows no other."""
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        handle = super().add(delay_ns, task)
-        self.delays = [*getattr(self, "delays", []), (handle, delay_ns)]
-        return handle
-
-    def reset(self, handle: object, delay_ns: int) -> bool:
-        if delay_ns != next(delay for one, delay in self.delays if one is handle):
-            raise ValueError(f"{delay_ns} is not its delay")
-        return super().reset(handle, delay_ns)
-
-
-@pytest.mark.parametrize(
-    ("part", "orphans", "tasks", "found"),
-    [
-        (gated.PERIODIC, False, REACHES_FROM, set()),
-        (gated.PERIODIC, True, 100, {"T11"}),
-        (gated.SCOPE, False, 100, set()),
-    ],
-)
-def test_a_reset_may_have_the_delay_of_the_add(
-    part: str, orphans: bool, tasks: int, found: Set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also in a crowd: it waits for the deadlines that the resets set. The control does not declare it, so it gets
-    resets with other delays."""
-    monkeypatch.setattr(gated, "_OPERATIONS", tasks)
-
-    def judged(*offers: str) -> JudgedRun:
-        promise = replace(PROMISE, offers=offers, turn=None, catch_up=None)
-        return gated.play(part, gated.of_timer(promise, lambda _: Watchdog(orphans=orphans)))
-
-    clean = judged("reset", "reset-same")
-    assert (broken(clean.result), bool(clean.broken_off)) == (found, False)
-    assert "calls ended with an error" in str(judged("reset").broken_off)
-
-
-class Owners:
-    """Each owner has up to six tasks, and a list has the owners by their first task: an advance ends at the first owner
-    that is not due. `stays`: a first task that is moved to a later time leaves its owner in its place. After
-    microsoft/msquic#3206."""
-
-    def __init__(self, *, stays: bool) -> None:
-        self._stays, self._now = stays, 0
-        self._owners: list[dict[int, tuple[int, Callable[[], None]]]] = []
-        self._places: list[dict[int, tuple[int, Callable[[], None]]]] = []
-        self._number = 0
-
-    def _first(self, owner: dict[int, tuple[int, Callable[[], None]]]) -> int:
-        return min(due for due, _ in owner.values())
-
-    def _sort(self) -> None:
-        self._places = sorted(filter(None, self._owners), key=self._first)
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> int:
-        self._number += 1
-        owner = next((one for one in self._owners if len(one) < 6), None)
-        if owner is None:
-            self._owners.append(owner := {})
-        owner[self._number] = (self._now + delay_ns, task)
-        self._sort()
-        return self._number
-
-    def cancel(self, handle: int) -> bool:
-        found = [owner.pop(handle) for owner in self._owners if handle in owner]
-        self._sort()
-        return bool(found)
-
-    def reset(self, handle: int, delay_ns: int) -> bool:
-        for owner in self._owners:
-            if handle in owner:
-                before = self._first(owner)
-                owner[handle] = (self._now + delay_ns, owner[handle][1])
-                if self._first(owner) <= before or not self._stays:
-                    self._sort()
-                return True
-        return False
-
-    def advance(self, by_ns: int) -> None:
-        self._now += by_ns
-        while self._places and self._first(self._places[0]) <= self._now:
-            due = self._places[0]
-            number = min(due, key=lambda one: due[one][0])
-            task = due.pop(number)[1]
-            self._sort()
-            task()
-
-
-@pytest.mark.parametrize("stays", [False, True])
-def test_one_task_of_many_is_moved(stays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gated, "_OPERATIONS", 100)
-    monkeypatch.setattr(periodic, "REACHES_FROM", 100)
-    promise = replace(PROMISE, offers=("reset",), turn=None, catch_up=None)
-    judged = gated.play(gated.PERIODIC, gated.of_timer(promise, lambda _: Owners(stays=stays)))
-    assert not judged.broken_off
-    assert broken(judged.result) >= {"T11"} if stays else not broken(judged.result)
 
 
 class ReferenceAdapter(AnyTimer):

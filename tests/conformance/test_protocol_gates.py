@@ -10,7 +10,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -80,7 +80,7 @@ PURGATORY = (*PYTHON, str(EXAMPLES / "toy_purgatory.py"))
 NODE = shutil.which("node")
 
 
-def _only(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
+def only(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
     """Nothing but these is played, of those that are written by hand and of the scope."""
     monkeypatch.setattr(
         gates,
@@ -197,7 +197,7 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     program, _, found_by, slip = told.split("\n", 3)
     breaks = {word for word in found_by.split() if word[0].isupper()}
     failure = next((word for word in found_by.split() if word[0].islower()), None)
-    _only(monkeypatch, program)
+    only(monkeypatch, program)
     # More than a crowd says.
     monkeypatch.setattr(plays, "_SAID_MOST", 12_000 if "crowd" in program else 4_000)
     # A thread that is slow on a busy machine is waited for.
@@ -228,7 +228,7 @@ def test_who_hangs_in_real_time_with_nobody_held_and_has_lost_what_is_due_is_lat
     dies: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error in one expiry keeps the worker that carries them out for ever. The twin forgets the error."""
-    _only(monkeypatch, "op a soon, other a soon | expiry of op; in on_expiration of op: raises")
+    only(monkeypatch, "op a soon, other a soon | expiry of op; in on_expiration of op: raises")
     slip = SLIP.format(DIES.format("time.sleep(600)" if dies else "pass"))
     (real,) = (
         one
@@ -256,7 +256,7 @@ def test_what_was_armed_beside_a_purge_is_waited_for_in_real_time_before_anythin
     parks: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reaper sleeps while the estimate is nothing, which a purge sets it to. The twin is woken."""
-    _only(monkeypatch, "purge-registration-expiry")
+    only(monkeypatch, "purge-registration-expiry")
     monkeypatch.setattr(plays, "LATE_SLACK_NS", 500 * MS)
     monkeypatch.setattr(plays, "_FAR_REAL_NS", 500 * MS)
     slip = SLIP.format(PARKS.format("pass" if parks else "woken.set()"))
@@ -374,13 +374,13 @@ class TwoLists:
     def __init__(self, *, looks: bool) -> None:
         self._looks = looks
         self._now_ns = 0
-        self._lists: dict[str, list[_Entry]] = {"coarse": [], "fine": []}
+        self._lists: dict[str, list[Entry]] = {"coarse": [], "fine": []}
         self._locks = {name: threading.Lock() for name in self._lists}
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        return self._put(_Entry(self._now_ns + delay_ns, task))
+        return self._put(Entry(self._now_ns + delay_ns, task))
 
-    def _put(self, entry: _Entry) -> _Entry:
+    def _put(self, entry: Entry) -> Entry:
         name = "fine" if entry.deadline_ns < self._now_ns + 20 * MS else "coarse"
         with self._locks[name]:
             self._lists[name] = [*self._lists[name], entry]
@@ -388,7 +388,7 @@ class TwoLists:
         return entry
 
     def cancel(self, handle: object) -> None:
-        assert isinstance(handle, _Entry)
+        assert isinstance(handle, Entry)
         while (there := handle.where) is not None:
             with self._locks[there]:
                 now_there = handle.where
@@ -414,189 +414,10 @@ class TwoLists:
 
 
 @dataclass(eq=False)
-class _Entry:
+class Entry:
     deadline_ns: int
     task: Callable[[], None]
     where: str | None = None
-
-
-class Pools(TwoLists):
-    """An entry is used again when its task has run. Unless it `looks` with a lock whose it is, a cancel may take
-    another's task off."""
-
-    def __init__(self, *, looks: bool) -> None:
-        super().__init__(looks=True)
-        self._using = threading.Lock() if looks else nullcontext()
-        self._free: list[_Entry] = []
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> _Task:
-        entry = self._free.pop() if self._free else _Entry(0, task)
-        made = _Task(entry)
-        entry.deadline_ns, entry.task = self._now_ns + delay_ns, partial(self._run, made, entry, task)
-        self._put(entry)
-        return made
-
-    def _run(self, made: _Task, entry: _Entry, task: Callable[[], None]) -> None:
-        with self._using:
-            made.entry = None
-            self._free.append(entry)
-        task()
-
-    def cancel(self, handle: object) -> None:
-        assert isinstance(handle, _Task)
-        with self._using:
-            if (entry := handle.entry) is not None:
-                handle.entry = None
-                super().cancel(entry)
-
-
-@dataclass(eq=False)
-class _Task:
-    entry: _Entry | None
-
-
-class HandsOver(TwoLists):
-    """An add does not wait for time that moves: who moves it takes what came meanwhile. Unless it `looks` again, what
-    comes after that is left lying."""
-
-    def __init__(self, *, looks: bool) -> None:
-        super().__init__(looks=looks)
-        self._moving = threading.Lock()
-        self._meanwhile: list[_Entry] = []
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> _Entry:
-        entry = _Entry(self._now_ns + delay_ns, task)
-        if self._moving.acquire(blocking=False):
-            self._put(entry)
-            self._moving.release()
-        else:
-            self._meanwhile.append(entry)
-        self._look_again()
-        return entry
-
-    def _look_again(self) -> None:
-        while self._looks and self._meanwhile and self._moving.acquire(blocking=False):
-            self._take()
-            self._moving.release()
-
-    def _take(self) -> None:
-        while self._meanwhile:
-            self._put(self._meanwhile.pop())
-
-    def advance(self, by_ns: int) -> None:
-        with self._moving:
-            super().advance(by_ns)
-            self._take()
-        self._look_again()
-
-    def size(self) -> int:
-        return sum(len(entries) for entries in self._lists.values())
-
-
-class AtOnce(TwoLists):
-    """What is due when it is added runs at once, with all that others have added meanwhile. Unless it `looks` at these
-    and takes them in one, what comes between is lost."""
-
-    def __init__(self, *, looks: bool) -> None:
-        super().__init__(looks=looks)
-        self._taking = threading.Lock()
-        self._due: list[_Entry] = []
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        if delay_ns > 0:
-            return super().add(delay_ns, task)
-        entry = _Entry(self._now_ns, task)
-        with self._taking:
-            self._due.append(entry)
-        if self._looks:
-            with self._taking:
-                due, self._due = self._due, []
-        else:
-            due = [*self._due]
-            self._due.clear()
-        for one in due:
-            one.task()
-        return entry
-
-
-class Alarms(TwoLists):
-    """A task has one alarm, and a reset replaces it. Unless it `looks` whose turn it is, an alarm that a reset overtook
-    runs the task, and forgets the new alarm: the next reset does not find it."""
-
-    def __init__(self, *, looks: bool) -> None:
-        super().__init__(looks=True)
-        self._asks = looks
-        self._using = threading.RLock()
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> _Alarmed:
-        made = _Alarmed(task)
-        self.reset(made, delay_ns)
-        return made
-
-    def reset(self, handle: object, delay_ns: int) -> None:
-        assert isinstance(handle, _Alarmed)
-        with self._using:
-            self.cancel(handle)
-            handle.alarm = _Entry(self._now_ns + delay_ns, handle.task)
-            handle.alarm.task = partial(self._ring, handle, handle.alarm)
-            self._put(handle.alarm)
-
-    def cancel(self, handle: object) -> None:
-        assert isinstance(handle, _Alarmed)
-        with self._using:
-            if handle.alarm is not None:
-                super().cancel(handle.alarm)
-            handle.alarm = None
-
-    def _ring(self, made: _Alarmed, alarm: _Entry) -> None:
-        with self._using:
-            if self._asks and made.alarm is not alarm:
-                return
-            made.alarm = None
-        made.task()
-
-
-@dataclass(eq=False)
-class _Alarmed:
-    task: Callable[[], None]
-    alarm: _Entry | None = None
-
-
-_COUNTED = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True, lacks=_RAISES)
-
-
-@pytest.mark.parametrize("looks", [True, False])
-@pytest.mark.parametrize(
-    ("timer", "promise", "program", "clause"),
-    [
-        # It has read where its task is; the task is moved; it changes a list that it has no lock of, beside an add.
-        (TwoLists, replace(_UNCOUNTED, wheel_size=20), "", "T3"),
-        # It has read which entry its task has; the task runs; another is added with that entry.
-        (Pools, _UNCOUNTED, "cancel-fire-add", "T3"),
-        # The add has seen that time moves; that ends; only then it says what there is to be done.
-        (HandsOver, _COUNTED, "add-behind-move", "T5"),
-        # One has read what there is to run; another comes; only then the first clears it.
-        (AtOnce, _UNCOUNTED, "adds-that-are-due", "T3"),
-        # The alarm has begun; a reset replaces it; it forgets the new alarm, so that the next reset leaves two.
-        (Alarms, replace(_UNCOUNTED, offers=("reset",)), "expire-reset", "T11"),
-    ],
-)
-def test_a_timer_that_does_not_look_again_is_found_step_by_step(
-    timer: type[TwoLists],
-    promise: Promise,
-    program: str,
-    clause: str,
-    looks: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The twin that looks passes. No random program is needed."""
-    monkeypatch.setattr(gated_conformance, "_DRAWN", 0)
-    if program:
-        _only(monkeypatch, program)
-    judged = play("steps", of_timer(promise, lambda _: timer(looks=looks)))
-    assert not judged.broken_off
-    assert not judged.unfinished
-    assert broken(judged.result) == (set() if looks else {clause})
 
 
 class _Whole(TwoLists):
@@ -738,7 +559,7 @@ def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) 
 
 def test_a_plan_that_is_cut_short_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its count, or by the time that nothing but what is endless takes."""
-    _only(monkeypatch, "nothing | register next a; in try_complete of next: event next")
+    only(monkeypatch, "nothing | register next a; in try_complete of next: event next")
     monkeypatch.setattr(gates, "_ORDERS_MOST", 2)
     subjects = [one for one in command_subjects(PURGATORY) if one.mode.endswith("-gates")]
     (record,) = record_runs(subjects, tmp_path, suffix=".jsonl")
@@ -766,7 +587,7 @@ def test_the_rest_is_not_played_once_a_promise_is_broken(
     """Somebody waits for the word, and it does not change any more. An event from inside the first try is not seen by a
     second, for there is none; the toy itself looks again, and all is played."""
     found = "nothing | register next a; in try_complete of next: event next"
-    _only(monkeypatch, found, "op a | check a; in try_complete of op: give back a")
+    only(monkeypatch, found, "op a | check a; in try_complete of op: give back a")
     monkeypatch.setattr(plays, "_JUDGED_FIRST", 1)
     monkeypatch.setattr(plays, "_JUDGED_AGAIN", 1)
     subjects = command_subjects(PURGATORY if looks else (*PURGATORY, "--no-recheck"))
@@ -808,7 +629,7 @@ def test_what_is_left_out_for_a_promise_that_is_kept_is_unknown(
 def test_a_slip_is_found_by_its_program(slip: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two calls that are held at once, and callbacks that raise. Without the slip nothing is found."""
     one = SLIPS[slip]
-    _only(monkeypatch, one.program)
+    only(monkeypatch, one.program)
     twin = one.after if one.after in ("flagged", "unlinks") else ""
     lacks = {"cancel-for-key": "it is small"}
     promise = Promise(
@@ -843,7 +664,7 @@ def test_a_slip_is_found_by_its_program(slip: str, monkeypatch: pytest.MonkeyPat
 )
 def test_a_slip_is_found_by_what_is_drawn(slip: str, clause: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With no program that was written for it. Without a slip nothing is found."""
-    _only(monkeypatch)
+    only(monkeypatch)
     monkeypatch.setattr(gated_conformance, "_DRAWN", 300)
     promise = Promise(
         "locked", MS, early_ns=0, late_ns=0, purge_interval=0, lacks={"cancel-for-key": "it is small"}
@@ -852,53 +673,6 @@ def test_a_slip_is_found_by_what_is_drawn(slip: str, clause: str, monkeypatch: p
     assert not judged.broken_off
     found = broken(judged.result)
     assert clause in found if clause else not found
-
-
-class Counts(TwoLists):
-    """It counts what waits. Unless it does so under a lock, it reads the number and writes another one."""
-
-    def __init__(self, *, locked: bool) -> None:
-        super().__init__(looks=True)
-        self._counting = threading.Lock() if locked else nullcontext()
-        self._count = 0
-        self._over: set[_Entry] = set()
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        entry = _Entry(self._now_ns + delay_ns, task)
-        entry.task = partial(self._run, entry, task)
-        with self._counting:
-            count = self._count
-            self._count = count + 1
-        return self._put(entry)
-
-    def _run(self, entry: _Entry, task: Callable[[], None]) -> None:
-        self._ends(entry)
-        task()
-
-    def _ends(self, entry: _Entry) -> None:
-        with self._counting:
-            if entry not in self._over:
-                self._over.add(entry)
-                count = self._count
-                self._count = count - 1
-
-    def cancel(self, handle: object) -> None:
-        assert isinstance(handle, _Entry)
-        super().cancel(handle)
-        self._ends(handle)
-
-    def size(self) -> int:
-        return self._count
-
-
-@pytest.mark.parametrize("locked", [True, False])
-def test_a_slip_of_a_timer_is_found_by_what_is_drawn(locked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With no program that was written for it."""
-    _only(monkeypatch)
-    monkeypatch.setattr(gated_conformance, "_DRAWN", 300)
-    judged = play("steps", of_timer(_COUNTED, lambda _: Counts(locked=locked)))
-    assert not judged.broken_off
-    assert broken(judged.result) == (set() if locked else {"T5"})
 
 
 def _said(m: str, **fields: object) -> bytes:

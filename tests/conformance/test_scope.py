@@ -3,15 +3,14 @@
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice, permutations
 from pathlib import Path
 
 import pytest
 
-from conformance.driven import broken, changed
+from conformance.driven import broken, changed, stranger
 from purgatorio_conformance.protocol import plays
 from purgatorio_conformance.protocol.coverage import looked_for
 from purgatorio_conformance.protocol.describe import Part, header_of
@@ -22,7 +21,7 @@ from purgatorio_conformance.protocol.shortest import order_of_run
 from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.contract import silent
-from purgatorio_conformance.subject.plan import HUGE_NS, MS
+from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import _STEPPED, SCOPE, of_timer, play
@@ -128,41 +127,6 @@ def test_a_cancel_inside_a_task_of_the_same_batch(runs: bool, tmp_path: Path) ->
     assert broken(run) == ({"T4"} if runs else set())
 
 
-class Wheel:
-    """A bucket a tick. While a bucket runs, a cancel says that it did, and does not reach some tasks."""
-
-    def __init__(self, misses: str) -> None:
-        self._misses = misses
-        self._now = 0
-        self._buckets: dict[int, list[list[Callable[[], None]]]] = {}
-        self._missed: list[list[Callable[[], None]]] = []
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> list[Callable[[], None]]:
-        handle = [task]
-        due = max(self._now + 1, self._now + -(-delay_ns // (10 * MS)))
-        self._buckets.setdefault(due, []).append(handle)
-        return handle
-
-    def cancel(self, handle: object) -> bool:
-        assert isinstance(handle, list)
-        waits = bool(handle)
-        if not any(handle is missed for missed in self._missed):
-            handle.clear()
-        return waits
-
-    def advance(self, by_ns: int) -> None:
-        for _ in range(by_ns // (10 * MS)):
-            self._now += 1
-            batch = self._buckets.pop(self._now, [])
-            later = [handle for bucket in self._buckets.values() for handle in bucket]
-            self._missed = {"none": [], "batch": batch, "later": later}[self._misses]
-            for handle in batch:
-                for task in [*handle]:
-                    handle.clear()
-                    task()
-            self._missed = []
-
-
 @pytest.mark.parametrize("misses", ["none", "batch", "later"])
 @pytest.mark.parametrize("profile", ["timer", "timer-cancel-barrier"])
 def test_a_cancel_inside_a_task_of_an_adapter(
@@ -176,139 +140,9 @@ def test_a_cancel_inside_a_task_of_an_adapter(
     monkeypatch.setattr(ProcessThreads, "wait", lambda threads: True)
     lacks = dict.fromkeys(("size", "between-ticks", "past", "raising"), "it is small")
     promise = Promise(profile, 10 * MS, early_ns=0, late_ns=10 * MS, lacks=lacks)
-    judged = play(SCOPE, of_timer(promise, lambda _: Wheel(misses)))
+    judged = play(SCOPE, of_timer(promise, lambda _: stranger("bucket_a_tick")(misses=misses)))
     assert not judged.broken_off
     assert broken(judged.result) == (set() if misses == "none" else {"T4"})
-
-
-class Behind:
-    """A wheel whose hand follows the clock. After tgstation#38994. `by_hand`: a bucket is chosen from the hand, and not
-    from the clock."""
-
-    def __init__(self, by_hand: bool) -> None:
-        self._by_hand = by_hand
-        self._now = self._hand = 0
-        self._tasks: list[tuple[int, int, Callable[[], None]]] = []
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> None:
-        due = self._now + max(1, delay_ns // MS)
-        in_wheel = due < (self._hand if self._by_hand else self._now) + 16
-        self._tasks.append((due % 16 if in_wheel else -1, due, task))
-
-    def advance(self, by_ns: int) -> None:
-        self._now += by_ns // MS
-        while self._hand < self._now:
-            self._hand += 1
-            last = self._hand + 15
-            tasks = [(due % 16 if due <= last else slot, due, task) for slot, due, task in self._tasks]
-            self._tasks = [one for one in tasks if one[0] != self._hand % 16]
-            for _, _, task in (one for one in tasks if one[0] == self._hand % 16):
-                task()
-
-
-class Stale:
-    """Time goes at once, and tasks count from the moment that is `shown`, or from where time came from."""
-
-    def __init__(self, shown: bool) -> None:
-        self._shown = shown
-        self._now = 0
-        self._tasks: list[tuple[int, Callable[[], None]]] = []
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> None:
-        self._tasks.append((self._now + delay_ns, task))
-
-    def advance(self, by_ns: int) -> None:
-        until = self._now + by_ns
-        while due := [one for one in self._tasks if one[0] <= until]:
-            first = min(due, key=lambda one: one[0])
-            self._tasks.remove(first)
-            self._now = max(self._now, first[0]) if self._shown else self._now
-            first[1]()
-        self._now = until
-
-
-@pytest.mark.parametrize("sound", [True, False])
-@pytest.mark.parametrize("kind", [Behind, Stale])
-def test_a_task_counts_from_the_moment_that_its_add_sees(
-    kind: type[Behind | Stale], sound: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It runs almost a revolution early, if the clock chooses a bucket that the hand has still to empty; and early, if
-    it counts from the start of the move of time in which a task adds it."""
-    monkeypatch.setattr(gated, "_SCOPE", 60)
-    lacks = dict.fromkeys(("size", "cancel", "between-ticks", "past", "raising"), "it is small")
-    promise = Promise("timer", MS, early_ns=0, late_ns=MS, wheel_size=16, lacks=lacks)
-    judged = play(SCOPE, of_timer(promise, lambda _: kind(sound)))
-    assert not judged.broken_off
-    assert broken(judged.result) == (set() if sound else {"T1"})
-
-
-class Walled:
-    """Its wall clock is set back and forward, as docs/conformance-suite.md says. `monotonic`: it counts by another."""
-
-    def __init__(self, monotonic: bool) -> None:
-        self._monotonic = monotonic
-        self._now = 0
-        self._tasks: list[tuple[int, Callable[[], None]]] = []
-
-    def _shown(self) -> int:
-        return self._now + (0 if self._monotonic else (self._now // 10**7 % 3 - 1) * 3_600_000 * MS)
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> None:
-        self._tasks.append((self._shown() + delay_ns, task))
-
-    def advance(self, by_ns: int) -> None:
-        self._now += by_ns
-        due = [one for one in self._tasks if one[0] <= self._shown()]
-        self._tasks = [one for one in self._tasks if one not in due]
-        for _, task in due:
-            task()
-
-
-@pytest.mark.parametrize("monotonic", [True, False])
-def test_a_wall_clock_is_set_while_tasks_wait(monotonic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks run early, and late."""
-    monkeypatch.setattr(gated, "_SCOPE", 60)
-    lacks = dict.fromkeys(("size", "cancel", "between-ticks", "past", "raising"), "it is small")
-    promise = Promise("timer", MS, early_ns=0, late_ns=MS, wheel_size=16, lacks=lacks)
-    judged = play(SCOPE, of_timer(promise, lambda _: Walled(monotonic)))
-    assert bool({"T1", "T2"} & broken(judged.result)) is not monotonic
-
-
-class Cyclic:
-    """Many tasks share one timer, which is set for the first of them. After jetty#6334. `looks`: who has set it looks
-    again whether another task has become the first."""
-
-    def __init__(self, looks: bool) -> None:
-        self._looks = looks
-        self._now = 0
-        self._first = self._set_to = HUGE_NS
-        self._tasks: list[tuple[int, Callable[[], None]]] = []
-        self._lock = threading.Lock()
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> None:
-        due = self._now + delay_ns
-        self._tasks.append((due, task))
-        self._set(due)
-
-    def _set(self, due: int) -> None:
-        with self._lock:
-            sooner = due < self._first
-            self._first = min(due, self._first)
-        while sooner:
-            self._set_to = due
-            sooner = self._looks and self._first < due
-            due = self._first
-
-    def advance(self, by_ns: int) -> None:
-        self._now += by_ns
-        while self._set_to <= self._now:
-            self._first = self._set_to = HUGE_NS
-            due = [one for one in self._tasks if one[0] <= self._now]
-            self._tasks = [one for one in self._tasks if one not in due]
-            for _, task in due:
-                task()
-            if self._tasks:
-                self._set(min(due for due, _ in self._tasks))
 
 
 TWO_FIRST = [f"nothing | add w {one} beside add v {other}"
@@ -320,44 +154,12 @@ def test_two_adds_both_come_before_all_others(looks: bool) -> None:
     """The timer is set for the later one, and the first deadline passes without its task."""
     lacks = dict.fromkeys(("size", "cancel", "between-ticks", "past", "raising"), "it is small")
     promise = Promise("timer", MS, early_ns=0, late_ns=0, threads=True, lacks=lacks)
-    subject = of_timer(promise, lambda _: Cyclic(looks))
+    subject = of_timer(promise, lambda _: stranger("cyclic")(sound=looks))
     _, programs = next(crossed("timer", scope_delays(subject.description), subject.description))
     crossing = next(one.name for one in islice(programs, _STEPPED) if one.name in TWO_FIRST)
     judged = play("steps", replace(subject, leaves_out=lambda one: one.name != crossing))
     assert ("T2 is broken" in judged.broken_off) is not looks
     assert not broken(judged.result)
-
-
-class Movable:
-    """A reset finds the task in the list, or a thread has taken it out and is about to run it. Then it `says` so."""
-
-    def __init__(self, says: bool | None) -> None:
-        self._says = says
-        self._now = 0
-        self._waiting: dict[Callable[[], None], int] = {}
-        self._lock = threading.Lock()
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> Callable[[], None]:
-        with self._lock:
-            self._waiting[task] = self._now + delay_ns
-        return task
-
-    def reset(self, handle: Callable[[], None], delay_ns: int) -> bool | None:
-        with self._lock:
-            waits = handle in self._waiting
-            if waits or self._says is not False:
-                self._waiting[handle] = self._now + delay_ns
-        return True if waits else self._says
-
-    def advance(self, by_ns: int) -> None:
-        self._now += by_ns
-        while True:
-            with self._lock:
-                first = min(self._waiting, key=self._waiting.__getitem__, default=None)
-                if first is None or self._waiting[first] > self._now:
-                    return
-                del self._waiting[first]
-            first()
 
 
 @pytest.mark.parametrize(("says", "found"), [(False, set()), (None, set()), (True, {"T11"})])
@@ -370,7 +172,7 @@ def test_a_task_is_reset_while_a_thread_takes_it_out(
     promise = Promise(
         "timer-cancel-barrier", MS, early_ns=0, late_ns=0, threads=True, lacks=lacks, offers=("reset",)
     )
-    subject = of_timer(promise, lambda _: Movable(says))
+    subject = of_timer(promise, lambda _: stranger("movable")(says=says))
     _, programs = next(crossed("timer", scope_delays(subject.description), subject.description))
     names = [one.name for one in islice(programs, _STEPPED)]
     (crossing,) = (one for one in names if one.endswith("expiry of t beside reset t later"))
