@@ -1,13 +1,15 @@
-"""Stops code under test that loops forever without a scheduling point, or that ends the process of the explorer.
+"""Stops code under test that loops forever without a scheduling point, that waits forever in the operating system, or
+that ends the process of the explorer.
 
-The limit of a loop is CPU time of this process, so a busy machine has no effect. Signals arrive only in the main
-thread, so there is no limit in other threads.
+The limit of a loop is CPU time of this process, so a busy machine has no effect. A wait is a time in which the thread
+takes no CPU time at all. Signals arrive only in the main thread, so there is no limit in other threads.
 """
 
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -26,9 +28,13 @@ NO_END_S: Final = 30.0
 """The additional CPU time of a search, which reads its clock only between runs, and the CPU time of a replay."""
 
 
+WAIT_S: Final = 5
+"""A wait of this length in the operating system ends the search."""
+
+
 class NoEnd(BaseException):
-    """Raised in the code under test at the limit of CPU time. It is no `Exception`, so `except Exception` does not
-    catch it."""
+    """Raised in the code under test at the limit of CPU time, or in a wait; the text says which. It is no `Exception`,
+    so `except Exception` does not catch it."""
 
 
 def ends_the_run(error: BaseException) -> bool:
@@ -82,7 +88,7 @@ def bounded_cpu(seconds: float) -> Iterator[None]:
         return
 
     def end(number: int, frame: FrameType | None) -> None:
-        raise NoEnd(f"no end after {seconds:g} s of work")
+        raise NoEnd(f"no end after {seconds:g} s of work: the code loops without a scheduling point")
 
     before = signal.signal(signal.SIGVTALRM, end)
     # Repeated every 0.5 s, because code that ignores exceptions (a finalizer) may ignore the first NoEnd.
@@ -93,3 +99,43 @@ def bounded_cpu(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
         signal.setitimer(signal.ITIMER_VIRTUAL, *outer)
+
+
+@contextmanager
+def bounded_wait(described: Callable[[FrameType | None], str]) -> Iterator[None]:
+    """Raise NoEnd in the `with` block if this thread waits in the operating system for WAIT_S, for example for a lock
+    that the scheduler does not control. `described`: the text of the error, for the frame that waits."""
+    me = threading.get_ident()
+    if threading.current_thread() is not threading.main_thread() or not hasattr(
+        time, "pthread_getcpuclockid"
+    ):
+        yield
+        return
+    clock, ended = time.pthread_getcpuclockid(me), threading.Event()
+    waits = False
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if waits:
+            raise NoEnd(described(frame))
+        if callable(before):
+            before(number, frame)
+
+    def watch() -> None:
+        nonlocal waits
+        looks, last = 0, -1
+        while not ended.wait(1):
+            now = time.clock_gettime_ns(clock)
+            looks, last = (looks + 1 if now == last else 0), now
+            waits = looks >= WAIT_S
+            if waits:
+                signal.pthread_kill(me, signal.SIGALRM)
+
+    before = signal.signal(signal.SIGALRM, end)
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+        signal.signal(signal.SIGALRM, before)

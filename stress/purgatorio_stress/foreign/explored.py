@@ -18,7 +18,14 @@ from typing import Final, Protocol
 from purgatorio_spec.show.lanes import LANE_MOST, Lanes
 from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.explorer.endless import NO_END_S, NoEnd, bounded_cpu, ends_the_run, process_kept
+from purgatorio_stress.explorer.endless import (
+    NO_END_S,
+    NoEnd,
+    bounded_cpu,
+    bounded_wait,
+    ends_the_run,
+    process_kept,
+)
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import PROGRESS, Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
@@ -103,12 +110,12 @@ def _without_suffix(module: str) -> str:
     return f"; write the name of a module, {name.rpartition('/')[2].removesuffix('.py')}, and not its file"
 
 
-def _as_thread(act: Callable[[], object]) -> Callable[[], object]:
+def _as_thread(act: Callable[[], object], world: World) -> Callable[[], object]:
     """`act` as the body of a task. SystemExit ends the thread, and is no violation."""
 
     def body() -> object:
         try:
-            return act()
+            return world.callee(act)()
         except SystemExit:
             return None
 
@@ -180,7 +187,7 @@ class _Program:
                 raise
             raise CannotLoad(f"{self.name} cannot be made: {text_of(error, self.world.files)}") from error
         for name, act in acts:
-            self.world.started(run.spawn(name.removeprefix(_THREAD), _as_thread(act)))
+            self.world.started(run.spawn(name.removeprefix(_THREAD), _as_thread(act, self.world)))
 
     def _check(self, acts: Sequence[tuple[str, Callable[[], object]]]) -> None:
         """Raises CannotLoad if the explorer cannot call the methods of the adapter."""
@@ -295,7 +302,7 @@ def explore_foreign(
         limits = replace(limits, began=limits.clock())
         program = _Program(world, packages, adapter, path, races_count)
         try:
-            with bounded_cpu(2 * limits.seconds + NO_END_S):
+            with bounded_cpu(2 * limits.seconds + NO_END_S), bounded_wait(world.waiting):
                 if _is_random(program):
                     done = Exploration(strategy, "nothing", limit=_NOT_DETERMINISTIC)
                     return AdapterResult(program.name, done, (), tuple(sorted(world.uncontrolled)), {})
@@ -304,22 +311,24 @@ def explore_foreign(
                         program, limits, strategy, seed, early, f"{'+'.join(packages)}+{adapter}"
                     )
         except NoEnd as error:
-            done = Exploration(
-                strategy, "nothing", limit=(f"{error}: the code loops without a scheduling point")
-            )
+            done = Exploration(strategy, "nothing", limit=str(error))
             return AdapterResult(program.name, done, (), tuple(sorted(world.uncontrolled)), {})
 
 
 def _explored(
     program: _Program, limits: Limits, strategy: str, seed: int, early: int, names: str
 ) -> AdapterResult:
+    world = program.world
     with quiet():
-        done = STRATEGIES[strategy](program, limits, seed)
+        while True:
+            world.changing = frozenset(world.changed)
+            done = STRATEGIES[strategy](program, limits, seed)
+            if done.found or done.limit or world.changing == world.changed:
+                break
     if strategy == "dpor":
         done.bound = "all classes of interleavings"
     if early:
         done.bound += f", up to {counted(early, 'early time-out')} a thread"
-    world = program.world
     if world.timed and not early:
         done.bound += ", no time-out ended early (--early 0)"
     if world.diverged:
@@ -404,7 +413,10 @@ def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[AdapterRe
     world = World(token.early)
     with process_kept(world.ends_the_process), openings_recorded(world):
         program = _Program(world, packages, adapter, path, False)
-        rows, run = _replayed(program, token.schedule)
+        with bounded_wait(world.waiting):
+            _is_random(program)
+            world.changing = frozenset(world.changed)
+            rows, run = _replayed(program, token.schedule)
     found = BrokenExecution(run.broken, token.schedule, run.preemptions)
     done = Exploration("replay", "one run")
     explored = AdapterResult(

@@ -17,13 +17,16 @@ write to such an attribute is concurrent with the call, the verdict is UNKNOWN.
 If a hook itself fails, the explored code must not catch the error: see `World.fail`.
 """
 
+import contextlib
 import functools
 import string
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import (
     BuiltinFunctionType,
+    FrameType,
     FunctionType,
     GeneratorType,
     GetSetDescriptorType,
@@ -39,6 +42,7 @@ from purgatorio_stress.explorer.naming import attributes
 from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.explorer.step import READ, WRITE
 from purgatorio_stress.foreign.kept_values import CachedProperty, ThreadLocal
+from purgatorio_stress.foreign.outside import Outside, changed
 from purgatorio_stress.foreign.shown_containers import (
     CONTAINERS,
     MANY,
@@ -97,7 +101,7 @@ _BY_REDUCE: Final = frozenset("__copy__ __deepcopy__ __getstate__ __reduce__ __r
 a method, this method reads them."""
 
 _SHALLOW_COPIES: Final = frozenset(("copy", *_BY_REDUCE))
-_FUNCTIONS: Final = (FunctionType, BuiltinFunctionType, MethodType, functools.partial)
+_FUNCTIONS: Final = (FunctionType, BuiltinFunctionType, MethodType, partial)
 
 _QUIET: Final = sys.stdlib_module_names - {"inspect", "pprint", "string"} | {"greenlet", "typing_extensions"}
 """Other modules that do not read attributes of objects of unknown classes, except those in `_COPYING`."""
@@ -134,6 +138,8 @@ class Hooks:
         self._homes: dict[tuple[type, str], str] = {}
         self._reach = Reach(is_known, world.uncontrolled.add)
         self._nothing = self._reach.nothing
+        self._outside = Outside(self._reach.is_known_module)
+        world.callee = self.callee
         self._transparent: set[object] = set()
         self._callees: dict[object, Callable[..., object]] = {}
 
@@ -144,7 +150,7 @@ class Hooks:
             "_pg_item": self.item, "_pg_put": self.put, "_pg_drop": self.drop,
             "_pg_call": self.call, "_pg_callee": self.callee, "_pg_in": self.contains,
             "_pg_look": self.look, "_pg_deep": self.deep, "_pg_match": self.match, "_pg_yields": self.yields,
-            "_pg_vars": self.attributes, "_pg_spread": self.spread,
+            "_pg_vars": self.attributes, "_pg_spread": self.spread, "_pg_with": self.entering,
             "_pg_over": self.over, "_pg_test": self.look, "_pg_change": self.change,
             "_pg_read": self.read_name, "_pg_write": self.write_name, "_pg_turn": self._world.turn,
             "id": self._world.identity,
@@ -312,12 +318,10 @@ class Hooks:
             known = type(thing), name
             home = self._homes.get(known)
             if home is None:
-                home = self._homes[known] = self._home_outside(type(thing), name)
+                method = next((vars(base)[name] for base in type(thing).__mro__ if name in vars(base)), None)
+                home = self._homes[known] = self._outside.package(method)
             if home:
-                frame = sys._getframe(2)
-                while frame.f_code.co_filename == __file__ and frame.f_back is not None:
-                    frame = frame.f_back
-                self._world.enters(self._world.number(thing), kind, home, frame)
+                self._world.enters(self._world.number(thing), kind, home, _users_frame())
         except Exception as error:
             self._world.fail(error)
 
@@ -326,12 +330,44 @@ class Hooks:
         if home := self._homes.get((type(thing), name)):
             self._world.entered(self._world.number(thing), home)
 
-    def _home_outside(self, kind: type, name: str) -> str:
-        """The package of a method in Python. "" if it is in C, rewritten, of the standard library, or ours."""
-        method = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
-        home = method.__module__ or "" if isinstance(method, FunctionType) else ""
-        package = home.partition(".")[0]
-        return "" if package in sys.stdlib_module_names or self._reach.is_known_module(home) else package
+    def call_outside(
+        self, function: Callable[..., T], args: tuple[object, ...], named: dict[str, object], behind: object = None
+    ) -> T:  # fmt: skip
+        """`function(...)`, with a record of the uses of the state behind a function outside. `behind`: this function,
+        if it is another."""
+        try:
+            world, frame = self._world, _users_frame()
+            package, variables = self._outside.variables(behind or function)
+            uses = []
+            for one in variables:
+                number = world.number(*one.place)
+                if world.rows is not None:
+                    world.names.setdefault(number, described(*one.place))
+                if one.key in world.changing:
+                    world.point(number, WRITE)
+                locks = [world.number(lock) for lock in one.locks]
+                of = package, frame, described(*one.place), locks
+                world.enters(number, READ, *of)
+                world.entered(number, package)
+                uses.append((one.key, self._outside.inside(one), number, of))
+        except Exception as error:
+            self._world.fail(error)
+        try:
+            return function(*args, **named)
+        finally:
+            for key, inside, number, of in uses:
+                if world.run.live and changed(inside):
+                    world.changed.add(key)
+                    world.enters(number, WRITE, *of)
+
+    def entering(self, thing: object) -> object:
+        """The context manager of a `with`. Its methods are called with steps if they have a home outside."""
+        behind = (
+            getattr(thing, "func", None) if isinstance(thing, contextlib._GeneratorContextManager) else None
+        )
+        if self._world.run.live and self._outside.package(behind or getattr(type(thing), "__enter__", None)):
+            return _Entered(self, thing, behind)
+        return thing
 
     def item(self, thing: object, key: object) -> object:
         if self._world.run.live:
@@ -399,7 +435,8 @@ class Hooks:
                 if named:
                     self._use_all(named.values(), READ)
                 self._entered(thing, name)
-            elif plan == _LOOK:
+                return cast("object", self.call_outside(method, args, named))
+            if plan == _LOOK:
                 return self.callee(method)(*args, **named)
         return method(*args, **named)
 
@@ -417,7 +454,7 @@ class Hooks:
             if not self._world.run.live:
                 return function
             if kind in _OF_SLOTS and function.__name__ in _SLOTS:
-                return functools.partial(self._slot, function)
+                return partial(self._slot, function)
             if kind is BuiltinFunctionType:
                 alone = type(function.__self__) is ModuleType  # type: ignore[attr-defined]  # all of C code have it
             else:
@@ -425,7 +462,7 @@ class Hooks:
                 if not alone and self._reach.is_known(kind):
                     return function
             if not alone:
-                return functools.partial(self.function, function)
+                return partial(self.function, function)
             known = self._callees.get(function)
             if known is None:
                 known = self._callees[function] = self._callee_alone(function)
@@ -450,14 +487,15 @@ class Hooks:
             return function
         if (
             self._reads_attributes(function)
+            or self._outside.variables(function)[1]
             or function in _ACCESSES
             or function in _CALL_BACK
             or function is next
             or self._reach.is_lazy(function)
         ):
-            return functools.partial(self.function, function)
+            return partial(self.function, function)
         kind = READ if function in _READERS or _is_read(function) else WRITE
-        return functools.partial(self._call_alone, function, kind)
+        return partial(self._call_alone, function, kind)
 
     def _call_alone(self, function: Callable[..., T], kind: int, /, *args: object, **named: object) -> T:
         """`function(...)`, with one step on each container in the arguments. For other arguments, see `function`."""
@@ -481,8 +519,8 @@ class Hooks:
             if len(args) > 1 and isinstance(args[1], str):
                 self._use(args[0], args[1], access)
             return function(*args, **named)
-        if isinstance(function, MethodType):
-            self._enter(function.__self__, function.__name__, WRITE)
+        owner, name = _owner_of(function)
+        self._enter(owner, name, WRITE)
         reach = self._reach
         if function is next and args and (reach.is_lazy(type(args[0])) or self._enters(args[0])):
             self._touch(args[0], WRITE)
@@ -502,9 +540,8 @@ class Hooks:
                     bound = getattr(called, "__self__", None)
                     shallow = reader is function and getattr(called, "__name__", "") in _SHALLOW_COPIES
                     self._read_by_others(called, (bound, function, *args, *named.values()), shallow=shallow)
-        if isinstance(function, MethodType):
-            self._entered(function.__self__, function.__name__)
-        return function(*args, **named)
+        self._entered(owner, name)
+        return self.call_outside(function, args, named)
 
     def _reads_attributes(self, function: object) -> bool:
         """Whether the function may read any attribute of its arguments."""
@@ -522,9 +559,7 @@ class Hooks:
         """
         try:
             world = self._world
-            frame = sys._getframe(2)
-            while frame.f_code.co_filename == __file__ and frame.f_back is not None:
-                frame = frame.f_back
+            frame = _users_frame()
             copies = _is_copying(function)
             for thing in self._objects(things, shallow=shallow, behind=copies and not shallow):
                 if copies and any(is_rewritten(getattr(type(thing), name, None)) for name in _BY_REDUCE):
@@ -553,7 +588,7 @@ class Hooks:
             if id(one) in seen or (kind in _FIXED and kind is not tuple):
                 continue
             seen[id(one)] = one
-            if isinstance(one, functools.partial):
+            if isinstance(one, partial):
                 left += (*one.args, *one.keywords.values())
             if not shallow:
                 left += one if isinstance(one, tuple | frozenset) else items(one)
@@ -682,6 +717,41 @@ class Hooks:
         self._step(sys.intern(owner), name, kind, self._is_user_code(owner.partition(":")[0]))
 
 
+class _Entered:
+    """A context manager that is not rewritten. Its methods are called with steps. `behind`: its generator function."""
+
+    def __init__(self, hooks: Hooks, thing: object, behind: object) -> None:
+        self._hooks = hooks
+        self._thing = thing
+        self._behind = behind
+
+    def __enter__(self) -> object:
+        return self._call("__enter__")
+
+    def __exit__(self, *error: object) -> object:
+        return self._call("__exit__", *error)
+
+    def _call(self, name: str, *args: object) -> object:
+        if self._behind is None:
+            return self._hooks.call(self._thing, name, *args)
+        return self._hooks.call_outside(getattr(self._thing, name), args, {}, self._behind)
+
+
+def _users_frame() -> FrameType:
+    """The frame that called a hook."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+def _owner_of(function: object) -> tuple[object, str]:
+    """The object of a call, and the name of its method."""
+    if isinstance(function, MethodType):
+        return function.__self__, function.__name__
+    return function, "__call__"
+
+
 def _is_read(function: object) -> bool:
     name, home = getattr(function, "__name__", ""), getattr(function, "__module__", None)
     return home == "itertools" or (home or "", name) in _READ_FUNCTIONS or (not home and name in _READS)
@@ -692,7 +762,7 @@ def _home(function: object) -> str:
 
 
 def _called(function: object) -> object:
-    while isinstance(function, functools.partial):
+    while isinstance(function, partial):
         function = function.func
     return function
 

@@ -150,6 +150,8 @@ class Rewriter(ast.NodeTransformer):
         """Move the binding of a target that is not a local name into the first statement of the `with` block."""
         for number, item in enumerate(node.items):
             item.context_expr = self._expression(item.context_expr)
+            if self._depth and isinstance(node, ast.With):
+                item.context_expr = _call("_pg_with", item.context_expr, item.context_expr)
             target = item.optional_vars
             if (
                 not self._depth

@@ -264,7 +264,7 @@ class ForeignThread:
     def run(self) -> None:
         """Call the target. A subclass may override this."""
         if self._target is not None:
-            self._target(*self._args, **self._kwargs)
+            self._pg_world.callee(self._target)(*self._args, **self._kwargs)
 
     def start(self) -> None:
         if self._task is not None:

@@ -11,7 +11,7 @@ attribute, one of them a write, are a *data race* if neither happens before the 
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import CodeType, FrameType
 from typing import Final, NoReturn
@@ -31,6 +31,8 @@ MAX_TURNS: Final = 200
 
 LIBRARY: Final = frozenset("threading queue sched concurrent.futures._base concurrent.futures.thread".split())
 """The modules of the standard library whose calls are shown as one line."""
+
+_OBJECT: Final = "an object of it"
 
 GRAIN_NS: Final = 1_000
 """The resolution of deadlines."""
@@ -90,6 +92,8 @@ class World:
         self.threads_made = 0
         self.bodies: dict[Task, object] = {}
         self.act_thread: Callable[[Task], object] = _not_loaded
+        self.callee: Callable[[Callable[..., object]], Callable[..., object]] = lambda function: function
+        """The function that a thread calls in place of its target. See `Hooks.callee`."""
         self.names: dict[int, str] = {}
         self.generators: dict[FrameType, object] = {}
         """By frame, the generators of rewritten code that a run has iterated."""
@@ -99,6 +103,10 @@ class World:
         self._unseen: set[_Place] = set()
         self._entries: dict[int, dict[Task, _Place]] = {}
         """By number of an object, the place of the last call of each task in `enters`."""
+        self.changed: set[object] = set()
+        """The keys of the variables of such packages that any run has changed."""
+        self.changing: frozenset[object] = frozenset()
+        """The variables among them at the beginning of the search. A call that uses them has a scheduling point."""
         self._met: set[str] = set()
         """The packages that are in `uncontrolled` because of such calls."""
         self.run = Execution(_Nobody(), [])
@@ -293,12 +301,19 @@ class World:
         for where in self._order.unordered(number, place, writes=kind != READ):
             self._race(thing, name, where, place)
 
-    def enters(self, number: int, kind: int, package: str, frame: FrameType) -> None:
-        """Record that the task is about to call code of `package`, which is not rewritten, on an object. If no order is
-        between the calls of two threads, the verdict is not PASS, because no thread is switched in such a call."""
+    def enters(
+        self, number: int, kind: int, package: str, frame: FrameType, name: str = _OBJECT, locks: Sequence[int] = ()
+    ) -> None:  # fmt: skip
+        """Record that the task is about to call code of `package`, which is not rewritten, on an object or a variable.
+        If no order is between the calls of two threads, the verdict is not PASS, because no thread is switched in such
+        a call. `name`: the variable. `locks`: the numbers of the locks that the code holds during the use."""
         place = frame.f_code, frame.f_lasti
+        for lock in locks:
+            self._order.take(lock)
         for where in self._order.unordered(number, place, writes=kind != READ):
-            self._meet(package, where, place)
+            self._meet(package, name, where, place)
+        for lock in locks:
+            self._order.give(lock)
         self._entries.setdefault(number, {})[self.run.current] = place
 
     def entered(self, number: int, package: str) -> None:
@@ -308,15 +323,30 @@ class World:
         mine = entries[self.run.current]
         for task, place in entries.items():
             if task is not self.run.current and self._is_in(task, place):
-                self._meet(package, place, mine)
+                self._meet(package, _OBJECT, place, mine)
                 self.run.finish(ExecutionEnd("cut"))
 
-    def _meet(self, package: str, first: _Place, second: _Place) -> None:
+    def waiting(self, frame: FrameType | None) -> str:
+        """The text for a thread that waits in the operating system: its place, and the remedy."""
+        user = self._user_line(self._user_frame(frame))[0]
+        while frame is not None and _package(frame) in sys.stdlib_module_names | {"purgatorio_stress"}:
+            frame = frame.f_back
+        if frame is None:
+            return "no end of a wait in the operating system"
+        place, package = f"{_file(frame.f_code.co_filename)}:{frame.f_lineno}", _package(frame)
+        if place == user:
+            return f"{place} waits in the operating system, and no other thread can run until this wait ends"
+        return (
+            f"{place}, called at {user}, waits in the operating system, perhaps for a lock that another thread holds. "
+            f"No other thread can run until this wait ends: add --package {package}"
+        )
+
+    def _meet(self, package: str, name: str, first: _Place, second: _Place) -> None:
         if package not in self._met:
             self._met.add(package)
             one, two = _in_words(first, second)
             self.uncontrolled.add(
-                f"{package}, whose object two threads use at {one} and {two}: add --package {package}"
+                f"{package}: two threads use {name} at {one} and {two}, in no order: add --package {package}"
             )
 
     def _is_in(self, task: Task, place: _Place) -> bool:
@@ -451,6 +481,10 @@ def written(name: str) -> str:
 def _is_public(code: CodeType) -> bool:
     name = code.co_name
     return name == "__init__" or not (name.startswith(("_", "<")) or "<locals>" in code.co_qualname)
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 def _line(code: CodeType, instruction: int) -> int:

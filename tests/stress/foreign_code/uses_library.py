@@ -96,3 +96,115 @@ class AddsAndUpdates(CallsBack):
     def act(self) -> None:
         self.tally.add()
         self.use()
+
+
+class Act(Adds):
+    """One act in two threads."""
+
+    def __init__(self) -> None:
+        library.forget()
+        self.gate = library.Turnstile()
+        self.made = 0
+        self.once = library.once(self.make)
+        self.lock = threading.Lock()
+
+    def make(self) -> object:
+        self.made += 1
+        return self
+
+    def check(self) -> None:
+        assert self.made <= 1, self.made
+
+
+class Numbers(Act):
+    """Broken: two threads may get one number."""
+
+    def act(self) -> None:
+        library.number()
+
+
+class NumbersOfAWith(Act):
+    def act(self) -> None:
+        with library.counted():
+            pass
+
+
+class NumbersInATarget(Act):
+    def thread_a(self) -> None:
+        threads = [threading.Thread(target=library.number) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def thread_b(self) -> None:
+        pass
+
+
+class NumbersInTurn(Act):
+    """Sound: the library has a lock."""
+
+    def act(self) -> None:
+        library.number_in_turn()
+
+
+class NumbersInMyTurn(Act):
+    """Sound: this file has a lock."""
+
+    def act(self) -> None:
+        with self.lock:
+            library.number()
+
+
+class OnlyReads(Act):
+    """Sound."""
+
+    def act(self) -> None:
+        library.named("one")
+
+
+class LearnsTwice(Act):
+    """Broken: another thread may act between the two calls."""
+
+    def act(self) -> None:
+        if not library.is_known("name"):
+            library.know("name")
+
+
+class MakesTwice(Act):
+    """Broken, in a decorator of the library."""
+
+    def act(self) -> None:
+        self.once()
+
+
+class EntersTwice(Act):
+    """Broken."""
+
+    def act(self) -> None:
+        with self.gate:
+            pass
+
+
+class EntersAlone(Act):
+    """Sound: each thread has its own object."""
+
+    def act(self) -> None:
+        with library.Turnstile() as inside:
+            assert inside == 1
+
+
+class CallsWhileEntering(EntersTwice):
+    """The library may change in the middle of the call."""
+
+    def thread_b(self) -> None:
+        self.gate()
+
+
+class Seizes(Act):
+    """Sound. But the explorer cannot run the thread that holds the lock."""
+
+    def act(self) -> None:
+        library.seize()
+        self.made = 1
+        library.let_go()
