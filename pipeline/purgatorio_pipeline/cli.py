@@ -26,7 +26,15 @@ import click
 
 from purgatorio_pipeline.command.failed import OURS, UNEXPECTED
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_pipeline.stopping import ORDERLY_S, SOON_S, STOPPED, end_within, loading, tell_stopped
+from purgatorio_pipeline.stopping import (
+    ORDERLY_S,
+    SOON_S,
+    STOPPED,
+    end_with,
+    end_within,
+    loading,
+    tell_stopped,
+)
 from purgatorio_spec.show.visible import visible
 
 MESSAGE_LIMIT: Final = 2_000
@@ -173,6 +181,7 @@ class LazyCommands(click.Group):
                 traceback.print_exc()
                 click.echo(OURS, err=True)
                 status = UNEXPECTED
+        end_with(status)
         sys.exit(status)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -86,6 +86,17 @@ def loading() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def end_with(status: object) -> None:
+    """End a program of Purgatorio after Ctrl-C without the clean-up of the interpreter, which takes up to a second. The
+    outputs are flushed."""
+    if _bounded and status == STOPPED:
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        _kill_started()
+        os._exit(STOPPED)
+
+
 def _end_now(*_: object) -> None:
     try:
         tell_stopped()

@@ -86,15 +86,27 @@ def test_a_stored_result_has_the_examples(tmp_path: Path, monkeypatch: pytest.Mo
     assert (unshown.verdict, len(unshown.failures)) == (Verdict.VIOLATED, 1)
 
 
-def test_an_interrupted_run_tells_its_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ended", [asyncio.CancelledError, KeyboardInterrupt])
+def test_an_interrupted_run_tells_its_errors_and_what_is_left(
+    ended: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    """Only Ctrl-C changes the exit status."""
+
     async def record(asked: RunOptions, path: Path, failures: list[Failure], *rest: object) -> None:
         path.touch()
         failures.append(failure_of("playing a scene", KeyError("x")))
-        raise asyncio.CancelledError
+        left = rest[-1]
+        assert isinstance(left, list)
+        left += ["topic a", "group b", "group c"]
+        raise ended
 
     monkeypatch.setattr(wire, "record", record)
     asked = RunOptions(Address("", 0), "here:1", ())
-    assert len(wire._record(asked, tmp_path / "x.jsonl", CheckOutput(json=True))) == 1
+    failures, stopped = wire._record(asked, tmp_path / "x.jsonl", CheckOutput(json=True))
+    assert (len(failures), stopped) == (1, ended is KeyboardInterrupt)
+    told = capsys.readouterr().err
+    assert "kafka-topics.sh --bootstrap-server here:1 --delete --topic a\n" in told
+    assert "kafka-consumer-groups.sh --bootstrap-server here:1 --delete --group b --group c\n" in told
 
 
 @pytest.mark.slow

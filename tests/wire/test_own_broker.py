@@ -164,7 +164,10 @@ def test_with_zookeeper_topics_are_made_at_the_controller(monkeypatch: pytest.Mo
         await play.create("made")
         there = await play.controller_address()
         play.close_all()
-        await clean_up(broker, recorder, lambda line: None)
+        # No time: what is left is named. Then in time.
+        left = await clean_up(broker, recorder, lambda line: None, 0)
+        assert left == [f"topic {name}" for name in sorted(broker.made.topics)] != []
+        assert not await clean_up(broker, recorder, lambda line: None)
         return there, broker.made.topics
 
     with (

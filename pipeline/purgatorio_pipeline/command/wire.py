@@ -27,6 +27,7 @@ from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, show
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.judging import Engine, Focus
+from purgatorio_pipeline.stopping import STOPPED
 from purgatorio_spec.failure import Failure
 from purgatorio_wire.client.connection import Address
 from purgatorio_wire.scene.broker import Second
@@ -160,7 +161,7 @@ def command(asked: WireOptions) -> None:
     )
     path = trace or Path(tempfile.mkdtemp(prefix="purgatorio-wire-")) / "wire.jsonl"
     try:
-        failures = _record(run, path, output)
+        failures, stopped = _record(run, path, output)
     except _Unreachable:
         if trace is None:
             path.parent.rmdir()
@@ -171,7 +172,7 @@ def command(asked: WireOptions) -> None:
         status = show(judged, Focus(), output)
     if not output.json:
         click.echo(f"trace: {path}")
-    sys.exit(status)
+    sys.exit(STOPPED if stopped else status)
 
 
 @contextlib.contextmanager
@@ -205,13 +206,14 @@ def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, 
     return tuple(scenes), program is None and (not words or DRAWN in words)
 
 
-def _record(asked: RunOptions, path: Path, output: CheckOutput) -> list[Failure]:
-    """Runs the scenes and writes the trace to `path`, also after an interrupt. Returns internal errors of the run.
-    Exits with status 2 if no broker answers."""
+def _record(asked: RunOptions, path: Path, output: CheckOutput) -> tuple[list[Failure], bool]:
+    """Runs the scenes and writes the trace to `path`, also after an interrupt. Returns internal errors of the run, and
+    whether Ctrl-C stopped it. Exits with status 2 if no broker answers."""
     if not output.json:
         click.echo(f"trace: {path}", err=True)
     what = f"driving {asked.shown}{_drawn_words(asked)}"
     failures: list[Failure] = []
+    left: list[str] = []
     try:
         with progress(what, len(asked.scenes), "scenes", quiet=output.json) as going:
             played = itertools.count(1)
@@ -222,17 +224,27 @@ def _record(asked: RunOptions, path: Path, output: CheckOutput) -> list[Failure]
                         click.echo(line, err=True)
 
             asyncio.run(
-                _stoppable(record(asked, path, failures, told, lambda: going.tell(next(played)), going.say))
+                _stoppable(
+                    record(asked, path, failures, told, lambda: going.tell(next(played)), going.say, left)
+                )
             )
     except NoBroker as nobody:
         raise _Unreachable(
             f"no broker: {nobody}\nCheck the address. For a TLS listener use --tls; SASL is not supported."
         ) from None
-    except (KeyboardInterrupt, asyncio.CancelledError):
+    except (KeyboardInterrupt, asyncio.CancelledError) as ended:
         click.echo("stopped: created topics and groups are deleted, the recording is judged", err=True)
+        for tool, kind in (("kafka-topics.sh", "topic"), ("kafka-consumer-groups.sh", "group")):
+            if names := [one for one in left if one.startswith(kind)]:
+                click.echo(
+                    f"not deleted in time; delete them with: {tool} --bootstrap-server {asked.shown} --delete "
+                    + " ".join(f"--{one}" for one in names),
+                    err=True,
+                )
         if not path.exists():
             raise KeyboardInterrupt from None
-    return failures
+        return failures, isinstance(ended, KeyboardInterrupt)
+    return failures, False
 
 
 async def _stoppable(run: Coroutine[None, None, None]) -> None:

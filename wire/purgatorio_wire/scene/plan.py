@@ -51,6 +51,8 @@ other scenes."""
 REPETITIONS: Final = 3
 MOST_REPETITIONS: Final = 8
 CLEAN_UP_SECONDS: Final = 10.0
+STOPPED_CLEAN_UP_SECONDS: Final = 0.8
+"""After Ctrl-C the command has two seconds, also for the judgement. A member of a group may live longer."""
 NOT_EMPTY_SECONDS: Final = 0.5
 GONE: Final = frozenset({0, 3, 69})
 """Deleted or unknown: no error, UNKNOWN_TOPIC_OR_PARTITION, GROUP_ID_NOT_FOUND."""
@@ -118,6 +120,8 @@ class PlanRun:
     """The clauses that are VIOLATED so far."""
     failures: list[Failure] = field(default_factory=list)
     """Internal errors of Purgatorio during the run. The trace is judged nevertheless."""
+    left: list[str] = field(default_factory=list)
+    """At the end: for each topic and group that is not deleted, the arguments of Kafka's tool that deletes it."""
 
     @property
     def lost(self) -> dict[str, str]:
@@ -133,6 +137,7 @@ class PlanRun:
         scenes = self._in_time(scenes, seconds)
         control = Control(self.broker.address, self.recorder)
         controlling = asyncio.create_task(control.run())
+        clean_up_s = CLEAN_UP_SECONDS
         try:
             async with asyncio.timeout(seconds):
                 others = [SCENES[name].play for area, name in WARM_UPS if area in areas]
@@ -161,6 +166,9 @@ class PlanRun:
                     await self._draw(self.drawn_seconds)
         except TimeoutError:
             self._broke = dict.fromkeys(scenes, f"the time limit of {seconds:g} s was reached") | self._broke
+        except asyncio.CancelledError:
+            clean_up_s = STOPPED_CLEAN_UP_SECONDS
+            raise
         except OSError:
             raise
         except Exception as error:  # the recording is judged up to this place
@@ -172,7 +180,7 @@ class PlanRun:
         finally:
             controlling.cancel()
             await asyncio.gather(controlling, return_exceptions=True)
-            await clean_up(self.broker, self.recorder, self.told)
+            self.left += await clean_up(self.broker, self.recorder, self.told, clean_up_s)
 
     def _in_time(self, scenes: list[SceneSpec], seconds: float) -> list[SceneSpec]:
         """Returns the scenes for which there is time. Reports the other scenes before the first one runs."""
@@ -395,12 +403,15 @@ class PlanRun:
             await self._program(self.recorder, f"{name}#{repetition}", program)
 
 
-async def clean_up(broker: Broker, recorder: WireRecorder, told: Callable[[str], None]) -> None:
-    """Deletes the topics and groups of the run, in a limited time. Reports the names that remain."""
+async def clean_up(
+    broker: Broker, recorder: WireRecorder, told: Callable[[str], None], seconds: float = CLEAN_UP_SECONDS
+) -> list[str]:
+    """Deletes the topics and groups of the run, in a limited time. Reports the names that remain. Returns them as
+    arguments of Kafka's tools."""
     made, left = broker.made, sorted(broker.made.topics)
     play = Play(broker, recorder, "", random.Random(0))
     try:
-        async with asyncio.timeout(CLEAN_UP_SECONDS):
+        async with asyncio.timeout(seconds):
             conn = await play.open("cleaner")
             if left and play.offers("delete_topics"):
                 asked = {"topic_names": left, "timeout_ms": 5000}
@@ -414,10 +425,12 @@ async def clean_up(broker: Broker, recorder: WireRecorder, told: Callable[[str],
     finally:
         play.close_all()
     made.topics.intersection_update(left)
+    options = [*((f"topic {one}") for one in left), *(f"group {one}" for one in sorted(made.groups))]
     left += sorted(made.groups)
     if left:
         more = " ..." if len(left) > 10 else ""
         told(f"not deleted, because the broker refused or did not answer: {', '.join(left[:10])}{more}")
+    return options
 
 
 async def _delete_groups(play: Play, conn: Connection) -> None:

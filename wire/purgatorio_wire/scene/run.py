@@ -54,11 +54,12 @@ async def record(
     told: Callable[[str], None],
     played: Callable[[], None] = lambda: None,
     found: Callable[[str], None] = lambda line: None,
+    left: list[str] | None = None,
 ) -> None:
     """Runs the scenes and writes the trace to `path`. Adds to `failures` internal errors, which end a scene or the run
     and leave a complete trace. Raises NoBroker if no broker of the protocol answers.
 
-    `told`, `played` and `found` have the same meaning as in `PlanRun`.
+    `told`, `played`, `found` and `left` have the same meaning as in `PlanRun`.
 
     A run that is stopped from outside leaves a trace without an end record, so no clause is PASS.
     """
@@ -95,6 +96,7 @@ async def record(
         asked.drawn_seconds,
         asked.program,
         failures=failures,
+        left=[] if left is None else left,
     )
     try:
         await playing.play(list(asked.scenes), asked.seconds)
