@@ -2,8 +2,8 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,7 @@ from purgatorio_conformance.subject.plan import PlanShape
 from purgatorio_conformance.subprocess_runner import few_full_collections, run_apart
 from purgatorio_spec.failure import Failure, failure_of
 
-_GRACE_S: Final = 5.0
+_GRACE_S: Final = 0.3
 _LOOK_S: Final = 0.2
 
 
@@ -44,6 +44,7 @@ def record_runs(
     workers: int = 2,
     suffix: str = ".jsonl.gz",
     ended: Callable[[RunRecord], None] | None = None,
+    seconds: float | None = None,
 ) -> list[RunRecord]:
     """Records each subject with a plan of `ops` timers, `workers` at a time. Returns one record for each, in this
     order.
@@ -52,8 +53,9 @@ def record_runs(
     takes up to a minute of wall time, mostly asleep. If a subject misbehaves, or its trace cannot be written, its
     record has the `failure`, and the other runs continue. Traces are `<out_dir>/<subject>-seed<seed><suffix>`. Each
     subject has a plan of its own. `ended` is called at the end of each run, on the thread that recorded the run. After
-    Ctrl-C, open runs have 5 s to end. Then their programs are killed, and an adapter of this process is heard no more.
-    Their traces have no end record.
+    Ctrl-C, and after `seconds`, open runs have 0.3 s to end. Then their programs are killed, and an adapter of this
+    process is ignored. Their traces have no end record. After `seconds`, their records say so, and those of the runs
+    that did not begin.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     stopping = threading.Event()
@@ -101,8 +103,9 @@ def record_runs(
             enumerate(subjects), key=lambda of: not (isinstance(of[1], CommandSubject) and of[1].held)
         )
         under_way = {place: pool.submit(one, subject) for place, subject in begun}
+        late: set[Future[RunRecord]] = set()
         try:
-            return [under_way[place].result() for place in range(len(subjects))]
+            late = wait(under_way.values(), seconds, FIRST_EXCEPTION).not_done
         finally:
             stopping.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -112,3 +115,14 @@ def record_runs(
                 # A run may start another program for its proof.
                 kill_all()
                 wait_s = _LOOK_S
+    records = []
+    for place, subject in enumerate(subjects):
+        done = under_way[place]
+        record = (
+            RunRecord(f"{subject.name}-seed{seed}", subject.name, None) if done.cancelled() else done.result()
+        )
+        if done in late:
+            why = f"--seconds {seconds:g}: the run {'did not begin' if done.cancelled() else 'was ended'}"
+            record = replace(record, failure=SubjectFailed(subject.name, "unfinished", why, record.trace))
+        records.append(record)
+    return records

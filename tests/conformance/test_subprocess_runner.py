@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -19,9 +21,9 @@ from purgatorio_conformance import recording, subprocess_runner
 from purgatorio_conformance.builtin.python_timers import sched_scheduler
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.run_record import Account
-from purgatorio_conformance.recording import record_runs
+from purgatorio_conformance.recording import RunRecord, record_runs
 from purgatorio_conformance.subject.child import ChildLimits
-from purgatorio_conformance.subject.contract import Progress
+from purgatorio_conformance.subject.contract import Progress, Subject, SubjectFailed
 from purgatorio_conformance.subject.plan import Plan
 from purgatorio_spec.check import check_files
 
@@ -201,3 +203,38 @@ def test_ctrl_c_ends_a_run_of_this_process(monkeypatch: pytest.MonkeyPatch, tmp_
     (run,) = check_files([tmp_path / "sched-seed1.jsonl"]).runs
     assert run.events > 0
     assert str(run.verdict) == "UNKNOWN"
+
+
+@dataclass(frozen=True)
+class _Endless(_Full):
+    """A subject whose run ends when it is killed."""
+
+    name: str = "endless"
+    begun: threading.Event = field(default_factory=threading.Event)
+    killed: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        self.begun.set()
+        self.killed.wait(60.0)
+        out_path.touch()
+        raise SubjectFailed(self.name, "died", "it was killed", out_path)
+
+
+def test_after_the_time_limit_each_run_is_recorded_so_far_or_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A run that ended before is complete."""
+    endless = _Endless()
+
+    def in_time(futures: Sequence[Future[RunRecord]], seconds: float, *how: str) -> object:
+        assert not how or endless.begun.wait(60.0)
+        return wait(futures, 0 if how else seconds, *how)
+
+    monkeypatch.setattr(recording, "_GRACE_S", 0.0)
+    monkeypatch.setattr(recording, "wait", in_time)
+    monkeypatch.setattr(recording, "kill_all", endless.killed.set)
+    subjects: list[Subject] = [sched_scheduler(), endless, replace(endless, name="never")]
+    records = record_runs(subjects, tmp_path, ops=1, workers=1, seconds=3, suffix=".jsonl")
+    assert [(record.failure and record.failure.why, record.trace is not None) for record in records] == [
+        (None, True), ("--seconds 3: the run was ended", True), ("--seconds 3: the run did not begin", False),
+    ]  # fmt: skip

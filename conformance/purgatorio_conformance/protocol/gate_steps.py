@@ -50,6 +50,9 @@ _AHEAD_MOST: Final = 6
 _TIMES_MOST: Final = 3
 """If a call comes to a line repeatedly, it is paused there at most this often."""
 
+_WATCHING: Final = 0.3
+"""On a JVM, about this share of the time passes before the first pause: the lines of each program are watched."""
+
 _UNSTOPPED: Final = 0.2
 """In this share of the random programs, no call is paused at a step."""
 
@@ -100,6 +103,7 @@ class Steps:
         self._plays = plays
         self.tell = tell
         self._stops_made = 0
+        self._orders: Orders
         self._known: dict[type[LaneCall], list[int]] = {}
         """On a JVM, the lines that calls reached, by the kind of call."""
 
@@ -134,9 +138,12 @@ class Steps:
             len(stops) if isinstance(stops, list) else len([*program.stepped()]) * _plays_about(program)
             for (program, _), stops in zip(pairs, plans, strict=True)
         ]
-        for (program, _), stops, size in zip(pairs, plans, itertools.accumulate(sizes), strict=True):
-            yield self._steps_of(program, stops, until_s)
-            self.tell(size / max(1, sum(sizes)))
+        first, done = _WATCHING if lines is not None and pairs else 0.0, 0
+        for (program, _), stops, size in zip(pairs, plans, sizes, strict=True):
+            for plays in self._steps_of(program, stops, until_s):
+                self.tell(first + (1 - first) * (done + min(plays, size)) / max(1, sum(sizes)))
+            done += size
+            yield self._orders
             if self._plays.clock is not None:
                 # If a task is canceled during its add, it is counted until its deadline, and the executions are many.
                 self._plays.come_to_rest()
@@ -206,23 +213,28 @@ class Steps:
         }
         return list(reversed(found.values()))
 
-    def _steps_of(self, program: SmallProgram, stops: Iterable[Stop], until_s: float) -> Orders:
+    def _steps_of(self, program: SmallProgram, stops: Iterable[Stop], until_s: float) -> Iterator[int]:
+        """Yield the number of executions after each one. At the end, `_orders` has the result."""
         plays = 0
         if program.fresh and self._plays.clock is None:
             stops = [*stops]
             stops = stops[:: max(1, -(-len(stops) // _STARTED_MOST))]
         for stop in stops:
             if self._plays.broken:
-                return Orders(program, plays, cut=BROKEN) if plays else Orders(program, skipped=BROKEN)
+                skipped = "" if plays else BROKEN
+                self._orders = Orders(program, plays, skipped=skipped, cut="" if skipped else BROKEN)
+                return
             if time.monotonic() > until_s or plays > STEPS_MOST:
-                return Orders(program, plays, cut=TOO_MANY)
+                self._orders = Orders(program, plays, cut=TOO_MANY)
+                return
             if self._plays.lines is None or self._plays.lines.adapters.isdisjoint(
                 point.line for point in (*stop.points, *stop.led)
             ):
                 self._stopped_at(program, stop)
                 plays += 1
+                yield plays
         why = NO_LINE_OF_ITS_OWN if program.long else NO_NEW_LINE if program.enumerated else NO_LINE
-        return Orders(program, plays, skipped="" if plays else why)
+        self._orders = Orders(program, plays, skipped="" if plays else why)
 
     def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[Stop]:
         """The stops in a subject that counts its steps: each step of each call, until the call ends before the step."""
@@ -270,6 +282,8 @@ class Steps:
                     if not self._plays.broken
                 ]
             )
+            if not beside:
+                self.tell(_WATCHING * len(watched) / len(programs))
         self._plays.come_to_rest()
         known = [
             [(stop, self._seen(lines, program, stop, seen)) for stop, seen in of if not self._plays.broken]

@@ -327,7 +327,8 @@ class GatedRun:
         plays, virtual = 0, self._plays.clock is not None
         why: str | None = None
         self._plays.start(self._gates_of_drawn())
-        for number in range(self._effort.drawn if virtual else self._effort.drawn // 5):
+        most = self._effort.drawn if virtual else self._effort.drawn // 5
+        for number in range(most):
             program = self._drawn(f"{DRAWN}{self._seed}-{number}")
             why = (
                 BROKEN if self._plays.broken else program.ruled_out(self._plays.description, virtual=virtual)
@@ -339,7 +340,7 @@ class GatedRun:
             draws = random.Random(program.name)
             self._play(program, [], draws, self._steps.drawn(program, draws))
             plays += 1
-            tell(number / self._effort.drawn)
+            tell((number + 1) / most)
             if virtual and plays % _DRAWN_BEFORE_REST == 0:
                 self._plays.come_to_rest()
         self._plays.come_to_rest()

@@ -48,6 +48,11 @@ class VerifyOptions:
     subjects: Sequence[str] = argument(nargs=-1)
     seed: int = number("Seed of the random calls.", 1)
     operations: int = number("Number of tasks or operations in each run.", 2_000, least=1)
+    seconds: float | None = option(
+        "Time limit for the runs. Then the recorded calls are judged. Each run that was ended or did not begin is "
+        "UNKNOWN. Minimizing takes further time.",
+        type=click.FloatRange(min=1),
+    )
     traces: Path | None = folder("Keep the recorded traces in this folder.")
     listing: bool = flag("List the subjects.", named="--list")
     commands: Sequence[str] = option(
@@ -106,7 +111,16 @@ def command(asked: VerifyOptions) -> None:
             ended = _told_early(going, early, full=engine.full) if driven and not output.json else None
             records = [
                 *failed,
-                *record_runs(chosen, place, seed, operations, going.share, RECORDERS, ended=ended),
+                *record_runs(
+                    chosen,
+                    place,
+                    seed,
+                    operations,
+                    going.share,
+                    RECORDERS,
+                    ended=ended,
+                    seconds=asked.seconds,
+                ),
             ]
 
         def judge(paths: Sequence[Path]) -> Judged:
