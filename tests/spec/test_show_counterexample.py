@@ -15,6 +15,7 @@ from purgatorio_spec.durations import milliseconds
 from purgatorio_spec.fast_path.fold import Fold
 from purgatorio_spec.show.company import CALLS_SHOWN, company_of
 from purgatorio_spec.show.counterexample import SHOWN_ROWS, Counterexample, counterexample
+from purgatorio_spec.show.lanes import Lanes
 from purgatorio_spec.show.selection import noun, select, selection, tasks_of
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import WIDTH, shell_word, visible
@@ -396,3 +397,9 @@ def test_the_documented_counterexample_is_the_golden_one() -> None:
     golden = (ROOT / "tests/spec/golden/O4-locked.txt").read_text(encoding="utf-8")
     documented = (ROOT / "docs/reading-a-report.md").read_text(encoding="utf-8")
     assert f"```text\n{golden}```\n" in documented
+
+
+def test_a_word_that_is_too_long_is_broken_at_its_parts() -> None:
+    text = "read self.reserved_quantities_of_all"
+    lanes = Lanes.of({"a": [text], "b": ["read Inventory.available_now"]}, 54)
+    assert [*lanes.cells("a", text)] == ["read", "  self.reserved_quantities_", "  of_all"]

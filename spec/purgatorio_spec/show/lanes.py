@@ -94,7 +94,10 @@ def _folded(text: str, width: int, inset: int) -> Iterator[str]:
             yield before + held.rstrip()
             held, before = "", " " * (inset + 2)
         while len(before) + len(rest.rstrip()) > width:
-            cut = width - len(before)
+            most = width - len(before)
+            # At a dot or after an underscore, if there is one.
+            cut = max(rest.rfind(".", 1, most + 1), rest.rfind("_", 1, most) + 1)
+            cut = cut if cut > 0 else most
             yield before + rest[:cut]
             rest, before = rest[cut:], " " * (inset + 2)
         held += rest

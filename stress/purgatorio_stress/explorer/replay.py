@@ -14,7 +14,7 @@ from itertools import groupby
 from purgatorio_stress.explorer.endless import NO_END_S, bounded_cpu
 from purgatorio_stress.explorer.program import Broken, Program, carry_out
 from purgatorio_stress.explorer.run import CUT, Execution
-from purgatorio_stress.explorer.schedule import preemptions_of
+from purgatorio_stress.explorer.schedule import Choices
 from purgatorio_stress.explorer.step import KIND_NAMES, READ, RELEASE, TIME
 from purgatorio_stress.explorer.task import ReplayStep
 
@@ -60,27 +60,15 @@ def _times(task: int, count: int) -> range:
     return range(count if task == TIME else 1)
 
 
-class _Follower:
-    """A chooser that follows a schedule. At a step that is not possible, it cuts the run and sets `diverged_at`."""
+class _Follower(Choices):
+    """Follows a schedule. At a step that is not possible, it cuts the run and sets `diverged_at`."""
 
     def __init__(self, schedule: Sequence[int]) -> None:
+        super().__init__()
         self._schedule = schedule
         self.diverged_at = -1
-        self._chosen: list[int] = []
-        self._enabled: list[int] = []
 
-    def preemptions(self) -> int:
-        """See `Search.preemptions`."""
-        return preemptions_of(self._chosen, self._enabled)
-
-    def choose(self, run: Execution, /) -> int:
-        able = [task.index for task in run.tasks if run.is_enabled(task)]
-        index = self._index(run, able)
-        self._chosen.append(index)
-        self._enabled.append(sum(1 << one for one in able))
-        return index
-
-    def _index(self, run: Execution, able: Sequence[int]) -> int:
+    def pick(self, run: Execution, able: list[int]) -> int:
         if run.depth >= len(self._schedule):
             if not able:
                 return TIME

@@ -15,7 +15,7 @@ from typing import Final
 from purgatorio_stress.explorer.program import Program
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.run import Execution
-from purgatorio_stress.explorer.schedule import preemptions_of
+from purgatorio_stress.explorer.schedule import Choices
 from purgatorio_stress.explorer.search import explore_by
 from purgatorio_stress.explorer.step import TIME
 
@@ -23,31 +23,20 @@ _DEPTH: Final = 3
 """The depth of the bugs that PCT searches for: the number of events that must come in one order."""
 
 
-class _Sampler:
+class _Sampler(Choices):
     """A `Search` without an end. At every step, each enabled task is equally likely."""
 
     def __init__(self, seed: int) -> None:
+        super().__init__()
         self._rng = random.Random(seed)
-        self.chosen: list[int] = []
-        self._enabled: list[int] = []
 
     def after(self, run: Execution, /) -> None: ...
 
     def next_schedule(self) -> list[int] | None:
-        self.chosen, self._enabled = [], []
+        self.forget()
         return []
 
-    def preemptions(self) -> int:
-        return preemptions_of(self.chosen, self._enabled)
-
-    def choose(self, run: Execution, /) -> int:
-        able = [task.index for task in run.tasks if run.is_enabled(task)]
-        index = self._pick(run, able)
-        self.chosen.append(index)
-        self._enabled.append(sum(1 << one for one in able))
-        return index
-
-    def _pick(self, run: Execution, able: list[int]) -> int:
+    def pick(self, run: Execution, able: list[int]) -> int:
         return self._rng.choice(able) if able else TIME
 
 
@@ -66,7 +55,7 @@ class _Priorities(_Sampler):
         self._draw()
         return super().next_schedule()
 
-    def _pick(self, run: Execution, able: list[int]) -> int:
+    def pick(self, run: Execution, able: list[int]) -> int:
         for index in able:
             if index not in self._priority:
                 self._priority[index] = _DEPTH + self._rng.random()

@@ -9,7 +9,6 @@ refers to is not found. A change that the same call takes back is not seen.
 import ast
 import builtins
 import functools
-import linecache
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from typing import Final
 
 from purgatorio_stress.explorer.naming import attributes
 from purgatorio_stress.foreign.shown_containers import CONTAINERS, items
+from purgatorio_stress.mutant.patch import functions_in
 
 _MOST: Final = 300
 """The number of functions that are read for one call, and of objects that are compared in one variable."""
@@ -204,23 +204,9 @@ def _value(function: FunctionType, path: _Path) -> object:
 
 
 @functools.cache
-def _defined(filename: str) -> dict[tuple[int, str], ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The functions of a file, by first line and name."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(filename)))
-    except (SyntaxError, ValueError):
-        return {}
-    return {
-        (min(node.lineno for node in (one, *one.decorator_list)), one.name): one
-        for one in ast.walk(tree)
-        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
-
-
-@functools.cache
 def _uses(code: CodeType) -> tuple[tuple[_Path, tuple[_Path, ...]], ...]:
     """The variables of others that the function uses, and the expressions of `with` around. () without a source."""
-    node = _defined(code.co_filename).get((code.co_firstlineno, code.co_name))
+    node = functions_in(code.co_filename).get((code.co_firstlineno, code.co_name))
     return () if node is None else tuple(dict.fromkeys(_Collector(node).found))
 
 
