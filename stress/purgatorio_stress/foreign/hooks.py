@@ -115,6 +115,7 @@ _NOTHING: Final = -1
 _LOOK: Final = -2
 _OF_CLASS: Final = (type, ModuleType)
 _ALONE: Final = (type, *UNBOUND)
+_IN_C: Final = frozenset((BuiltinFunctionType, MethodWrapperType, *UNBOUND))
 _SELF: Final = object()
 _DICTIONARY: Final = object()
 _MISSING: Final = object()
@@ -434,9 +435,10 @@ class Hooks:
                         break
                 if named:
                     self._use_all(named.values(), READ)
-                self._entered(thing, name)
-                return cast("object", self.call_outside(method, args, named))
-            if plan == _LOOK:
+                if type(method) not in _IN_C:
+                    self._entered(thing, name)
+                    return cast("object", self.call_outside(method, args, named))
+            elif plan == _LOOK:
                 return self.callee(method)(*args, **named)
         return method(*args, **named)
 
@@ -519,8 +521,10 @@ class Hooks:
             if len(args) > 1 and isinstance(args[1], str):
                 self._use(args[0], args[1], access)
             return function(*args, **named)
-        owner, name = _owner_of(function)
-        self._enter(owner, name, WRITE)
+        in_c = type(function) in _IN_C
+        owner, name = (None, "") if in_c else _owner_of(function)
+        if not in_c:
+            self._enter(owner, name, WRITE)
         reach = self._reach
         if function is next and args and (reach.is_lazy(type(args[0])) or self._enters(args[0])):
             self._touch(args[0], WRITE)
@@ -540,6 +544,8 @@ class Hooks:
                     bound = getattr(called, "__self__", None)
                     shallow = reader is function and getattr(called, "__name__", "") in _SHALLOW_COPIES
                     self._read_by_others(called, (bound, function, *args, *named.values()), shallow=shallow)
+        if in_c:
+            return function(*args, **named)
         self._entered(owner, name)
         return self.call_outside(function, args, named)
 
