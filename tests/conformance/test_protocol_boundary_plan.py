@@ -175,10 +175,6 @@ class Loses:
         return self
 
     @property
-    def settled(self) -> Loses:
-        return self
-
-    @property
     def known(self) -> set[str]:
         return {*self.added_ns}
 

@@ -187,7 +187,7 @@ def test_an_error_is_an_event_where_the_call_is_one() -> None:
     scene.answered(Add("t", 5), '"err":"TooFar"')
     (_, ret) = scene.recorder.drain()
     assert (ret.f, ret.err, ret.deadline_t) == ("timer_add", "TooFar", None)
-    assert scene.conversation.settled.pending == set()
+    assert scene.conversation.pending == set()
     for call in (Start("timer", "virtual", 0), Advance(5), Quiesce()):
         with pytest.raises(Misbehaved) as caught:
             Scene().answered(call, '"err":"No"')

@@ -821,7 +821,7 @@ def test_a_run_is_at_rest_when_a_thread_has_gone_from_gate_to_gate(lost: list[st
         return [_said("enter", **of_thread), _said("held", hold=call["n"], **of_thread), answer]
 
     _plays(_Peer(answers), scene, VirtualClock()).come_to_rest()
-    assert scene.conversation.settled.pending == {*lost}
+    assert scene.conversation.pending == {*lost}
 
 
 def test_a_pause_at_a_line_is_shown_in_the_counterexample() -> None:

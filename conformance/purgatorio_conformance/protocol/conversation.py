@@ -19,7 +19,7 @@ that is paused there makes no calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from purgatorio_conformance.protocol.adapter_hints import AdapterHints
@@ -151,14 +151,6 @@ class _Operation:
     """The number of runs since the last add, registration or reset."""
 
 
-@dataclass(slots=True)
-class KnownIds:
-    """The tasks and operations that the subject knows (`known`), and those of them that have not ended (`pending`)."""
-
-    known: set[str] = field(default_factory=set)
-    pending: set[str] = field(default_factory=set)
-
-
 class Conversation:
     """The state of one run with a subject. `reports`: the functions that the subject declared to report. `virtual`:
     whether the driver moves time. `first`: the number of the first call, if the subject had an earlier conversation."""
@@ -167,7 +159,10 @@ class Conversation:
         self, recorder: Recorder, reports: Sequence[str] = (), *, virtual: bool = False, first: int = 0
     ) -> None:
         self.description: Description | None = None
-        self.settled = KnownIds()
+        self.known: set[str] = set()
+        """The tasks and operations that the subject knows."""
+        self.pending: set[str] = set()
+        """Those of them that have not ended."""
         self.expired: set[str] = set()
         """The operations whose time-out completed them."""
         self._periodic: set[str] = set()
@@ -264,7 +259,7 @@ class Conversation:
         unsettled = {call.id for call in calls if isinstance(call, Add | Cancel | Force | Reset)}
         unsettled.update(entered.id for stack in self._stacks.values() for entered in stack)
         given_back = {call.key for call in calls if isinstance(call, CancelKey)}
-        known = ((one, self._operations[one]) for one in self.settled.pending - unsettled)
+        known = ((one, self._operations[one]) for one in self.pending - unsettled)
         return sorted(
             one
             for one, told in known
@@ -277,7 +272,7 @@ class Conversation:
     def waiting(self) -> list[tuple[int, Add | Register]]:
         """The tasks and operations that have not ended, each with the end of its call, and the call. The clock may have
         moved during the call."""
-        known = ((one, self._operations[one]) for one in self.settled.pending)
+        known = ((one, self._operations[one]) for one in self.pending)
         return [
             (told.begun_t, Register(one, told.keys, told.delay_ns) if told.keys else Add(one, told.delay_ns))
             for one, told in known
@@ -331,7 +326,7 @@ class Conversation:
         """Whether a cancel, force, reset or go names a known task, operation or pause. True for any other call."""
         if isinstance(call, Go):
             return all(hold in self._holds and self._holds[hold].making is None for hold in call.holds)
-        return not isinstance(call, (Cancel, Force, Reset)) or call.id in self.settled.known
+        return not isinstance(call, (Cancel, Force, Reset)) or call.id in self.known
 
     def ask(
         self,
@@ -456,7 +451,7 @@ class Conversation:
             )
             self._operations[call.id] = _Operation(asked_t, delay_ns, keys, anew=again)
             # The task is added again: forget that it has ended.
-            self.settled.known.discard(call.id)
+            self.known.discard(call.id)
         elif isinstance(call, Repeat):
             self._operations[call.id] = _Operation(asked_t)
             self._periodic.add(call.id)
@@ -551,7 +546,7 @@ class Conversation:
             self._begun(call.id)
         elif isinstance(call, Repeat):
             self._end(ended, deadline_t=_deadline(ended.asked_t, call.delay_ns))
-            self.settled.known.add(call.id)
+            self.known.add(call.id)
         elif isinstance(call, Reset):
             self._end(ended, out=said.out, deadline_t=_deadline(ended.asked_t, call.delay_ns))
             if said.out != 0 and call.id not in self._periodic:
@@ -564,7 +559,7 @@ class Conversation:
             self._end(ended, out=said.out)
             if isinstance(call, Register) and said.out == 0:
                 self._begun(call.id)
-                self.doubts.waited += call.id in self.settled.pending
+                self.doubts.waited += call.id in self.pending
             elif isinstance(call, Check):
                 self._checked(call.key, said.out or 0)
             elif isinstance(call, Cancel) and said.out != 0:
@@ -632,19 +627,19 @@ class Conversation:
     def _begun(self, operation: str) -> None:
         self._operations[operation].begun_t = self._recorder.clock_ns()
         # The operation may have ended: a task that is due at once fires before its add is answered.
-        if operation not in self.settled.known:
-            self.settled.pending.add(operation)
-        self.settled.known.add(operation)
+        if operation not in self.known:
+            self.pending.add(operation)
+        self.known.add(operation)
 
     def _checked(self, key: str, completed: int) -> None:
         self.doubts.completed += completed
         if not self.doubts.tried:
-            waits = (self._operations[one].keys for one in self.settled.pending)
+            waits = (self._operations[one].keys for one in self.pending)
             self.doubts.checked += any(key in keys for keys in waits)
 
     def _over(self, operation: str) -> None:
-        self.settled.known.add(operation)
-        self.settled.pending.discard(operation)
+        self.known.add(operation)
+        self.pending.discard(operation)
 
     def _given_back(self, call: CancelKey, said: Answer, ended: _OpenCall) -> None:
         from_all = self.description is not None and "cancel-key-all" in self.description.capabilities
@@ -770,7 +765,7 @@ class Conversation:
         if not self.doubts.tried and any(isinstance(one.call, Check) for one in self._open.values()):
             self.doubts.tried += 1
         alone = self._virtual and not self._gates
-        over = operation in self.settled.known and operation not in self.settled.pending
+        over = operation in self.known and operation not in self.pending
         return alone and operation in self._ready and not over
 
     def _left(self, thread: str, log: ThreadLog, said: Leave) -> None:

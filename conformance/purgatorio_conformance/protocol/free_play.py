@@ -91,7 +91,7 @@ def drive_free(drive: Drive) -> str:
         share = max(number / sum(often), 1 - (until_s - time.monotonic()) / _TIME_MOST_S)
         drive.tell(int(min(1.0, share) * drive.operations))
     _come_to_rest(session, (min(_FAR_NS, description.most_delay_ns) + LATE_SLACK_NS) / 1e9)
-    if not session.conversation.settled.pending or description.late_ns is not None:
+    if not session.conversation.pending or description.late_ns is not None:
         session.call(Quiesce())
     few = f"{turn} of {rounds} rounds of each program, in {_TIME_MOST_S:g} s"
     return few if turn < max(often, default=0) else ""
@@ -168,6 +168,6 @@ def _plain(calls: Sequence[LaneCall]) -> list[Call]:
 def _come_to_rest(session: Session, most_s: float) -> bool:
     """Wait until nothing is pending. Returns whether that is so."""
     until_s = time.monotonic() + most_s
-    while session.conversation.settled.pending and time.monotonic() < until_s:
+    while session.conversation.pending and time.monotonic() < until_s:
         session.hear(_LOOK_S)
-    return not session.conversation.settled.pending
+    return not session.conversation.pending

@@ -157,14 +157,14 @@ class _Program:
         raise NotImplementedError
 
     def waiting(self) -> list[str]:
-        return [one for one in self._waits if one in self._session.conversation.settled.pending]
+        return [one for one in self._waits if one in self._session.conversation.pending]
 
     def _served(self) -> list[str]:
         """The operations that have got a unit."""
         conversation = self._session.conversation
         known, pending, expired = (
-            conversation.settled.known,
-            conversation.settled.pending,
+            conversation.known,
+            conversation.pending,
             conversation.expired,
         )
         return [one for one in self._waits if one in known and one not in pending and one not in expired]

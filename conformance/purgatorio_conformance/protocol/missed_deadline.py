@@ -93,8 +93,8 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
     """Test whether the subject sleeps past deadlines by more than it declares. Returns why this could not be tested, or
     an empty text. `threads`: the threads of the subject. Raises SubjectFailed if it happens three times."""
     session, description, part = drive.session, drive.description, drive.part
-    bound_ns, settled = description.late_real_ns, session.conversation.settled
-    if bound_ns is None or settled.pending:
+    bound_ns, conversation = description.late_real_ns, session.conversation
+    if bound_ns is None or conversation.pending:
         return ""
     rng = random.Random(f"asleep/{drive.seed}")
     slept: dict[str, float] = {}
@@ -136,7 +136,7 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
                     )
                 _wait(session, name)
             _wait(session, f"later-{number}")
-            if settled.pending:
+            if conversation.pending:
                 break
     return "" if 2 * seen >= _TASKS else TOO_BUSY
 
@@ -166,5 +166,5 @@ def _slept_s(
 
 def _wait(session: Session, name: str) -> None:
     until_s = time.monotonic() + _GIVE_UP_S
-    while name in session.conversation.settled.pending and time.monotonic() < until_s:
+    while name in session.conversation.pending and time.monotonic() < until_s:
         session.listen(time.monotonic() + _NAP_S)

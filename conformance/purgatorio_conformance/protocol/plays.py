@@ -183,7 +183,7 @@ class Plays:
         if self.clock is not None and play.program.fault is None:
             self._to_first_deadline(play)
             self._look_for_late(play)
-            if len(self.session.conversation.settled.pending) > _PENDING_MOST:
+            if len(self.session.conversation.pending) > _PENDING_MOST:
                 self.come_to_rest()
         elif self.clock is None and play.program.fault is None:
             self._wait_for_late(play)
@@ -464,7 +464,7 @@ class Plays:
             there = any(
                 hold.f == "timer_fire" and hold.id == operation for hold in conversation.holds.values()
             )
-            return operation in conversation.settled.pending and not there
+            return operation in conversation.pending and not there
 
         waited = False
         while to_come() and time.monotonic() < until_s:
@@ -482,12 +482,12 @@ class Plays:
                 last_t = self.session.conversation.last_deadline_t(self.delays.far_ns)
                 self.leap(max(0, last_t - self.clock.now_ns) + self.late_ns)
             for _ in range(3):
-                if early and not self.session.conversation.settled.pending:
+                if early and not self.session.conversation.pending:
                     break
                 self.leap(self.delays.far_ns + self.late_ns)
             # A thread of the subject may be between two gates. It has ended when an advance by zero brings only its
             # answer.
-            for _ in range(len(self.session.conversation.settled.known)):
+            for _ in range(len(self.session.conversation.known)):
                 heard = self.session.heard
                 self.leap(0)
                 if self.session.heard == heard + 1:
@@ -503,7 +503,7 @@ class Plays:
         """In real time, wait at least `least_s`, and until nothing is pending. Do not wait for a lost event."""
         until_s = time.monotonic() + (self.delays.far_ns + self.late_ns) / 1e9 + _EXPIRY_LATE_S
         while time.monotonic() < until_s and (
-            self.session.conversation.settled.pending or time.monotonic() < least_s
+            self.session.conversation.pending or time.monotonic() < least_s
         ):
             if self._hear(min(0.05, until_s - time.monotonic())) is not None:
                 # While messages come, the rest may come, too: a slow machine has lost nothing.

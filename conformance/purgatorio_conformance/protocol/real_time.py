@@ -28,7 +28,7 @@ def drive_real(
     the run is incomplete. Raises SubjectFailed.
     """
     session, description, part = drive.session, drive.description, drive.part
-    settled = session.conversation.settled
+    conversation = session.conversation
     session.call(Start(part, "real"))
     run = _RealRun(session, description, give_up_ns, lost_ns)
     reach = BoundaryPlan(run, description, part, drive.seed)
@@ -38,7 +38,7 @@ def drive_real(
     elif reaches:
         # If threads of a busy machine come too late, try again with a new wheel; not after a lost task.
         for _ in range(_STARTS):
-            if reach.first_of_levels(real=True) or settled.pending:
+            if reach.first_of_levels(real=True) or conversation.pending:
                 break
             while session.conversation.loose():
                 # A thread of the subject is still inside a task. Its reports do not belong to the next start.
@@ -56,12 +56,12 @@ def drive_real(
             session.wait_for_lane(due.lane)
             session.ask(Gauge(), due.lane)
         if number % report == 0:
-            drive.tell(len(settled.known) - len(settled.pending))
+            drive.tell(len(conversation.known) - len(conversation.pending))
     run.settle()
     if reaches:
         reach.in_real_time()
         run.settle()
-    if not settled.pending or description.late_ns is not None:
+    if not conversation.pending or description.late_ns is not None:
         session.call(Quiesce())
 
 
@@ -107,16 +107,16 @@ class _RealRun:
 
     def settle(self) -> None:
         self._wait_for_lanes()
-        settled = self._session.conversation.settled
+        conversation = self._session.conversation
         give_up_s = time.monotonic() + self._give_up_ns / 1e9
         count_s = 0.0
-        while settled.pending - self._lost and (now_s := time.monotonic()) < give_up_s:
+        while conversation.pending - self._lost and (now_s := time.monotonic()) < give_up_s:
             if self._lost_ns is not None and now_s >= count_s:
                 # Rarely, because no event is read while many tasks are counted.
                 self._lost.update(self._session.conversation.overdue(self._lost_ns))
                 count_s = time.monotonic() + _COUNT_S
             self._session.listen(min(give_up_s, time.monotonic() + _LOOK_S))
-        self._lost |= settled.pending
+        self._lost |= conversation.pending
 
     def _wait_for_lanes(self) -> None:
         for lane in range(self._lanes):

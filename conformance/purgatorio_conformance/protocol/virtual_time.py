@@ -113,7 +113,7 @@ def drive_virtual(drive: Drive, clock: VirtualClock, dues: Sequence[TimedCall], 
         if number % _GAUGE_EVERY == 0:
             run.gauge()
         if number % report == 0:
-            drive.tell(len(session.conversation.settled.known) - len(session.conversation.settled.pending))
+            drive.tell(len(session.conversation.known) - len(session.conversation.pending))
     run.come_to_rest(manner)
     session.call(Quiesce())
     if drive.operations < REACHES_FROM:
