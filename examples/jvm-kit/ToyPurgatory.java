@@ -37,7 +37,8 @@ class ToyPurgatory {
     abstract void onExpiration();
 
     boolean forceComplete() {
-      if (bug == Bug.FORCE_WITHOUT_LOCK) {
+      // Two completions that force each other must not wait for each other's lock.
+      if (completed || bug == Bug.FORCE_WITHOUT_LOCK) {
         return !completed && complete();
       }
       lock.lock();
