@@ -277,7 +277,7 @@ def describe_groups(node: Node, request: Request) -> None:
 
 def _described(node: Node, group_id: str, version: int) -> Values:
     group = node.groups.known(group_id)
-    if group is None:
+    if group is None or node.consumers.has_members(group_id):
         absent = ErrorCode.group_id_not_found.value if version >= 6 else 0
         return {"group_id": group_id, "error_code": absent, "group_state": GroupState.DEAD.value}
     with group.lock:

@@ -330,7 +330,7 @@ class _Group:
         said = next((x for x in items(one.got, "groups") if text(x, "group_id") == self.name), {})
         error, state = integer(said, "error_code"), text(said, "group_state")
         if one.api != DESCRIBES[self.api]:
-            right = (error, state) in ((0, DEAD), (NO_GROUP, DEAD), (NO_GROUP, ""))
+            right = (error, state) in ((0, DEAD), (NO_GROUP, DEAD), (NO_GROUP, "")) or not self.members
             yield checked("G13", "other-answer", one, right, f"{named(NO_GROUP)}", f"{named(error)}, {state}")
             return
         if any(x.away or one.ended_t >= self._outs(x)[0] for x in self.members.values()):

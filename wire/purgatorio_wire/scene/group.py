@@ -34,6 +34,7 @@ from purgatorio_wire.scene.member import (
     members,
     newcomer,
     rebalanced,
+    rejoined,
     stable,
     statics,
     synced,
@@ -72,17 +73,17 @@ async def first_generation(play: Play) -> None:
         play.cannot("the initial delay is unknown: give it with --declare initial-delay=MS", "G1")
 
     async def together(rebalance_ms: int, *pauses_ms: int, leaves: bool = False) -> None:
-        group, joined, sent = await play.group(), list[Member](), list[Sent]()
+        group, joined = await play.group(), list[Member]()
         for pause_ms in (0, *pauses_ms):
             await play.pause(pause_ms)
             joined += await members(play, group, 1, rebalance_ms=rebalance_ms)
-            sent.append(joined[-1].ask_join())
+            joined[-1].ask_join()
         if leaves:
             await play.pause(pauses_ms[-1])
-            await joined[-1].leave(joined.pop(0))
-            await settle(sent.pop(0))
-        await answered(joined, sent)
-        await synced(joined)
+            gone = joined.pop(0)
+            await joined[-1].leave(gone)
+            await answered([gone])
+        await rejoined(joined)
         await min(joined, key=lambda one: one.leads).join()
         for one in joined:
             await one.beat()
@@ -134,15 +135,14 @@ async def rebalance(play: Play) -> None:
     for _ in range(3):
         new = await newcomer(pair[0])
         new.common = max(pair, key=lambda one: one.leads).common[::-1]
-        joining, *behind = new.ask_join(), play.question(new.conn), play.question(new.conn)
+        _, *behind = new.ask_join(), play.question(new.conn), play.question(new.conn)
         # Heartbeats report the rebalance, at first perhaps and then certainly.
         for pause in (20, 300 * play.pace, 100):
             await play.pause(pause)
             await asyncio.gather(*(one.beat() for one in pair))
-        again = [pair[0].ask_join()]
+        pair[0].ask_join()
         await play.pause(300)
-        again += [one.ask_join() for one in pair[1:]]
-        await answered([new, *pair], [joining, *again])
+        await answered([new, *pair])
         await settle(*behind)
         pair = [*pair, new]
         for one in pair:
@@ -181,13 +181,11 @@ async def _patient_newcomer(play: Play) -> None:
     quick, slow = pair = await gang(play, 2, rebalance_ms=rebalance_ms, sessions=LONGER)
     await stable(pair)
     new = await newcomer(slow, 3 * rebalance_ms)
-    sent = [new.ask_join()]
+    new.ask_join()
     await play.pause(300 * play.pace)
-    sent.append(quick.ask_join())
+    quick.ask_join()
     await beating([slow], play.pause(rebalance_ms * 8 / 5))
-    sent.append(slow.ask_join())
-    await answered((new, quick, slow), sent)
-    await synced((new, quick, slow))
+    await rejoined((new, quick, slow))
 
 
 async def _rebalance_timeout(play: Play) -> None:
@@ -228,8 +226,7 @@ async def nobody_rejoins(play: Play) -> None:
             return
         pair = await statics(play, rebalance_ms=rebalance_ms)
         await none_of(pair)
-        await answered(pair, [one.ask_join() for one in pair])
-        await synced(pair)
+        await rejoined(pair)
 
     await asyncio.gather(none_of(await gang(play, 2, rebalance_ms=rebalance_ms)), static())
 
@@ -250,15 +247,13 @@ async def slow_rejoin(play: Play) -> None:
     quick, slow, commits = three = await gang(play, 3, rebalance_ms=session_ms * 5 // 2)
     await stable(three)
     new = await newcomer(quick)
-    sent = [new.ask_join()]
+    new.ask_join()
     await play.pause(300 * play.pace)
-    sent.append(quick.ask_join())
+    quick.ask_join()
     for _ in range(8):
         await asyncio.gather(slow.beat(), commits.commit(*topics) if topics else commits.beat())
         await play.pause(session_ms * 0.18)
-    sent += [slow.ask_join(), commits.ask_join()]
-    await answered((new, *three), sent)
-    await synced((new, *three))
+    await rejoined((new, *three))
 
 
 @scene("groups", "G7 waits-for-silent-member", seconds=60)
@@ -271,11 +266,9 @@ async def silent_rebalance(play: Play) -> None:
     for at in range(MOST_BEATS):
         await asyncio.gather(*(one.beat() for one in silent[at:]))
     new = await newcomer(stays)
-    sent = [new.ask_join()]
+    new.ask_join()
     await play.pause(200)
-    sent.append(stays.ask_join())
-    await answered((new, stays), sent)
-    await synced((new, stays))
+    await rejoined((new, stays))
 
 
 @scene("groups", "G4, G8, G7 waits-for-silent-member")
@@ -287,14 +280,13 @@ async def expected_member(play: Play) -> None:
     await stable([stays])
     for leaves in (1, 2 if play.offers("leave_group", least=3) else 1, 0):
         *ghosts, new = await members(play, stays.group, max(leaves, 1) + 1, stays.rebalance_ms)
-        sent = [new.ask_join()]
+        new.ask_join()
         await is_told(stays)
-        sent.append(stays.ask_join())
+        stays.ask_join()
         await play.pause(300)
         if leaves:
             await ghosts[0].leave(*ghosts)
-        await answered((new, stays), sent)
-        await synced((new, stays))
+        await rejoined((new, stays))
         await new.leave()
         await is_told(stays)
         await stable([stays])
@@ -312,11 +304,10 @@ async def leaderless_sync(play: Play) -> None:
     await gathered(joined)
     early = min(joined, key=lambda one: one.leads).sync()
     new = await newcomer(joined[0])
-    sent = [new.ask_join()]
+    new.ask_join()
     await settle(early, seconds=rebalance_ms / 1000 + 2)
-    sent += [one.ask_join() for one in joined]
     joined = [new, *joined]
-    await answered(joined, sent)
+    await answered(joined)
     leader = max(joined, key=lambda one: one.leads)
     waits = settle(*(one.sync() for one in joined if one is not leader), seconds=rebalance_ms / 1000 + 4)
     await beating([leader], waits)
@@ -358,11 +349,9 @@ async def long_sync(play: Play) -> None:
         leader, follower = await pair()
         waits = await _waiting_long(leader, follower)
         new = await newcomer(leader)
-        sent = [new.ask_join()]
+        new.ask_join()
         await waits
-        sent.append(leader.ask_join())
-        await answered((new, leader), sent)
-        await synced((new, leader))
+        await rejoined((new, leader))
 
     await asyncio.gather(synced_at_last(), silent_then())
 
@@ -502,11 +491,10 @@ async def cut_members(play: Play) -> None:
     await is_told(pair[0])
     await new.reconnect()
     joined = [new, *pair]
-    sent = []
     for one in joined:
-        sent.append(one.ask_join())
+        one.ask_join()
         await play.pause(50)
-    await answered(joined, sent)
+    await answered(joined)
     follower = min(joined, key=lambda one: one.leads)
     follower.sync()
     await play.pause(50)
@@ -543,11 +531,10 @@ async def described(play: Play) -> None:
         joined.append(named)
     else:
         joined.append(await newcomer(joined[0]))
-    sent = [joined[-1].ask_join()]
+    joined[-1].ask_join()
     must(await is_told(joined[0]), NOT_TOLD)
     await ask()
-    sent += [one.ask_join() for one in joined[:-1]]
-    await answered([joined[-1], *joined[:-1]], sent)
+    await answered(joined)
     await ask()
     await synced(joined)
     await ask()
@@ -592,11 +579,10 @@ async def _few_protocols(play: Play) -> None:
     comes, apart = [Member(play, await play.open("few"), stays.group) for _ in range(2)]
     comes.common, apart.common = (OTHER_PROTOCOL,), (PROTOCOL,)
     await comes.enter()
-    sent = [comes.ask_join()]
+    comes.ask_join()
     await play.pause(300)
     await apart.enter()
-    sent += [apart.ask_join(), stays.ask_join()]
-    await answered((comes, apart, stays), sent)
+    await answered((comes, apart, stays))
     await synced([one for one in (comes, apart, stays) if one.generation >= 0])
 
 
@@ -687,14 +673,14 @@ async def leave(play: Play) -> None:
         joined.sort(key=lambda one: one.leads is leaves)
         gone = [joined.pop() for _ in range(1 if leaves or not several else 2)]
         joined = [await newcomer(joined[0]), *joined]
-        sent = [joined[0].ask_join()]
+        joined[0].ask_join()
         # A JoinGroup before the rebalance returns the same generation again, and does not count for the rebalance.
         await is_told(joined[1])
-        sent += [one.ask_join() for one in joined[1:]]
+        for one in joined[1:]:
+            one.ask_join()
         await play.pause(300)
         await gone[0].leave(*gone)
-        await answered(joined, sent)
-        await synced(joined)
+        await rejoined(joined)
     while len(joined) > 1:
         followers = [one for one in joined if not one.leads][: 2 if several else 1]
         joined = [one for one in joined if one not in followers]

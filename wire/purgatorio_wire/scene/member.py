@@ -56,6 +56,8 @@ class Member:
     own: str = ""
     """A protocol that no other client supports."""
     kind: str = CONSUMER
+    joining: Sent | None = None
+    """Its JoinGroup whose response it has not read."""
     common: tuple[str, ...] = (PROTOCOL, OTHER_PROTOCOL)
     """The protocols that all members support, in the order of preference. A static member that returns with another
     order would start a rebalance."""
@@ -87,14 +89,16 @@ class Member:
             raise SceneSkipped(
                 f"a session timeout of {self.session_ms} ms: the broker accepts at most {most_ms} ms"
             )
-        return self.play.join(
+        self.joining = self.play.join(
             self.conn, self.group, self.id, session_ms=self.session_ms, rebalance_ms=self.rebalance_ms,
             instance=self.instance, protocols=(self.own, *self.common), says=self.says, kind=self.kind,
             topics=self.topics,
         )  # fmt: skip
+        return self.joining
 
     def took(self, body: Mapping[str, object] | None) -> bool:
         """Read the JoinGroup response; returns whether it has a generation."""
+        self.joining = None
         if member := text(body, "member_id"):
             self.id = member
             self.play.broker.made.groups[self.group].add(member)
@@ -212,18 +216,24 @@ async def stable(joined: Sequence[Member]) -> None:
     await synced(joined)
 
 
-async def answered(joined: Sequence[Member], sent: Sequence[Sent]) -> None:
-    """Each member reads its JoinGroup response."""
-    for one, asked in zip(joined, sent, strict=True):
+async def answered(joined: Sequence[Member]) -> None:
+    """Each member that has sent no JoinGroup sends one. Then each reads its response."""
+    for one, asked in [(one, one.joining or one.ask_join()) for one in joined]:
         one.took((await asked).body)
+
+
+async def rejoined(joined: Sequence[Member]) -> None:
+    """As `answered`, and all members sync."""
+    await answered(joined)
+    await synced(joined)
 
 
 async def rebalanced(first: Member, *others: Member, pause_ms: float = 0) -> None:
     """The first member joins. When a heartbeat of the second reports the rebalance, all other members join."""
-    sent = [first.ask_join()]
+    first.ask_join()
     must(await is_told(others[0]), NOT_TOLD)
     await first.play.pause(pause_ms)
-    await answered((first, *others), sent + [one.ask_join() for one in others])
+    await answered((first, *others))
 
 
 async def synced(joined: Sequence[Member]) -> None:
@@ -238,11 +248,10 @@ async def synced(joined: Sequence[Member]) -> None:
 
 async def without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int = 200) -> None:
     """These members join one after the other. Meanwhile the members in `lag` only send heartbeats."""
-    sent = []
     for at, one in enumerate(joined, 1):
-        sent.append(one.ask_join())
+        one.ask_join()
         await beating((*lag, *joined[at:]), one.play.pause(pause_ms))
-    await beating(lag, answered(joined, sent))
+    await beating(lag, answered(joined))
 
 
 async def beating(those: Sequence[Member], wait: Awaitable[object]) -> None:

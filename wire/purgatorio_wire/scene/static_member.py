@@ -16,6 +16,7 @@ from purgatorio_wire.scene.member import (
     gathered,
     is_told,
     led,
+    rejoined,
     stable,
     statics,
     synced,
@@ -45,14 +46,14 @@ async def static_members(play: Play) -> None:
     await asyncio.gather(*(one.beat() for one in (*pair, *others)))
     await others[0].leave()
     if await is_told(others[1]) and play.offers("leave_group", "G8", least=3):
-        sent = others[2].ask_join()
+        others[2].ask_join()
         await play.pause(300)
         await _leave_by_name(others[1], "", others[1].instance)
-        await answered(others[2:], [sent])
+        await answered(others[2:])
         back = await came_back(others[0])
-        sent = back.ask_join()
+        back.ask_join()
         await play.pause(300)
-        await answered([back, others[2]], [sent, others[2].ask_join()])
+        await answered([back, others[2]])
     led = max(range(2), key=lambda at: pair[at].leads)
     for at, former in enumerate(pair):
         other = pair[1 - at]
@@ -107,8 +108,7 @@ async def static_protocols(play: Play) -> None:
     back.common = tuple(name for name in back.common if name != leader.protocol)
     sent = back.ask_join()
     if await is_told(leader):
-        await answered([back, leader], [sent, leader.ask_join()])
-        await synced([back, leader])
+        await rejoined([back, leader])
     else:
         await settle(sent, seconds=REBALANCE_MS / 1000 + 2)
 
@@ -137,10 +137,7 @@ async def _static_rejoins(play: Play) -> None:
     await asyncio.gather(leader.beat(), follower.beat())
     sent = leader.ask_join()
     if await is_told(follower):
-        back = await came_back(follower)
-        joined = [leader, back]
-        await answered(joined, [sent, back.ask_join()])
-        await synced(joined)
+        await rejoined([leader, await came_back(follower)])
     else:
         await settle(sent, seconds=REBALANCE_MS / 1000 + 2)
 
@@ -154,19 +151,17 @@ async def _static_waits(play: Play) -> None:
     waits = follower.ask_join()
     must(await is_told(leader), NOT_TOLD)
     back = await came_back(follower)
-    sent = back.ask_join()
+    back.ask_join()
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
-    asks = [leader.ask_join()]
-    await answered([back, leader], [sent, *asks])
+    await answered([back, leader])
     leader, follower = led((back, leader))
     waits = follower.sync()
     await play.pause(100)
     back = await came_back(follower)
-    sent = back.ask_join()
+    back.ask_join()
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
     if await is_told(leader):
-        await answered([back, leader], [sent, leader.ask_join()])
-        await synced([back, leader])
+        await rejoined([back, leader])
     await follower.beat()
     if topics:
         await follower.commit(*topics)

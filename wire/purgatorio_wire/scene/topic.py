@@ -319,10 +319,11 @@ async def partitions(play: Play) -> None:
     wait = play.wait_ms(GROWN_MS)
     waits = play.fetch(await play.open("waiter"), [(topic, 0, 3)], max_wait_ms=wait)
     node = play.broker.node
-    placed = None if node is None else [{"broker_ids": [node]}] * 2
+    few = [{"broker_ids": [node or 0]}] * 2
+    placed = None if node is None else few
     for count, assigned, dry, times in (
         (3, placed, True, 1), (3, placed, False, 1), (3, None, False, 1), (2, None, False, 1), (5, None, False, 2),
-        (6 if placed else 2, placed, False, 1),
+        (6, few, False, 1),
     ):  # fmt: skip
         names = play.rng.sample((*[topic] * times, play.unique("unmade")), times + 1)
         grows = [{"name": name, "count": count, "assignments": assigned} for name in names]

@@ -33,14 +33,13 @@ from purgatorio_wire.scene.group import NOTE_MOST_BYTES
 from purgatorio_wire.scene.member import (
     LONGER,
     NOT_TOLD,
-    answered,
     came_back,
     is_told,
     knows_static,
     members,
+    rejoined,
     stable,
     statics,
-    synced,
 )
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
@@ -636,11 +635,10 @@ async def members_offsets(play: Play) -> None:
         await writer.begin_offsets(group)
         for at, by in enumerate(((one.id, now - 1), (one.id, now + 1), (stranger, now), (one.id, now))):
             await writer.commit_offset(group, 50 + at, by)
-        joining = leader.ask_join()
+        leader.ask_join()
         must(await is_told(one), NOT_TOLD)
         await writer.commit_offset(group, 60 + now, (one.id, now))
-        await answered([leader, one], [joining, one.ask_join()])
-        await synced(joined)
+        await rejoined([leader, one])
         await writer.commit_offset(group, 70, (one.id, now))
         await play.ask_offsets(asker, group, [topic])
         await writer.end(commits=True)
