@@ -645,23 +645,6 @@ async def _silent(play: Play, since: _Silent) -> None:
         await stays.beat()
 
 
-@scene("groups", "G10 removed-too-early, G5", seconds=60)
-async def long_heartbeats(play: Play) -> None:
-    """Members that send few heartbeats, or only commits, but in time, stay in the group."""
-
-    async def heard(topic: str = "") -> None:
-        (one,) = await gang(play, 1)
-        await stable([one])
-        for _ in range(6):
-            await play.pause(play.session_ms * 0.3)
-            if await (one.commit(topic) if topic else one.beat()):
-                break
-        await one.beat()
-
-    topics = await to_commit(play)
-    await asyncio.gather(heard(), *(heard(topic) for topic in topics))
-
-
 @scene("groups", "G8 leave-without-rebalance, G4 waits-though-complete")
 async def leave(play: Play) -> None:
     """The leader leaves during a rebalance that waits for it. Then two members leave at once. In another group, members
