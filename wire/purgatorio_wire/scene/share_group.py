@@ -158,6 +158,7 @@ class Sharer:
     async def open(self) -> int:
         self.next = 0
         got = await self.fetch(0)
+        self.took(got)
         return codes(got.body) or next(filter(None, map(codes, _parts(got.body))), 0)
 
     def _named(self, said: Said, epoch: int | None, *, whole: bool) -> dict[str, object]:
@@ -271,6 +272,7 @@ async def _open_all(play: Play, members: Sequence[Sharer]) -> None:
         if error in OFF:
             raise _switched_off(play, error)
         must(not error, f"a share session could not be started: error {error}")
+        await one.accept()
 
 
 async def _probe(play: Play, members: Sequence[Sharer], partitions: int) -> None:
