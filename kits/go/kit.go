@@ -37,7 +37,7 @@ type Promises struct {
 
 	// Can names capabilities of the protocol: "timer", "purgatory", "virtual-time", "real-time", "cancel",
 	// "cancel-key", "cancel-key-all", "force", "gauge", "add-again", "add-same", "failing",
-	// "drains", "fixed-rate", "fixed-delay", "period-first", "reset", "reset-same", "reset-periodic".
+	// "drains", "halts", "fixed-rate", "fixed-delay", "period-first", "reset", "reset-same", "reset-periodic".
 	Can []string
 
 	// Lacks names the hooks that the adapter never calls: "timer_add", "timer_cancel" and "timer_fire" if the time-outs

@@ -225,12 +225,6 @@ func (r *run) report(line map[string]any) {
 	}
 }
 
-func (r *run) ends(over bool) {
-	r.lock.Lock()
-	r.over = over
-	r.lock.Unlock()
-}
-
 func (r *run) abandon() {
 	r.lock.Lock()
 	stopped := r.over
@@ -308,9 +302,10 @@ func (r *run) make(call message) {
 func (r *run) answer(call message, line map[string]any) {
 	switch call.M {
 	case "stop":
-		r.ends(call.Drain == 0)
+		r.lock.Lock()
+		r.over = call.Drain == 0
+		r.lock.Unlock()
 		r.driven().Close()
-		r.ends(true)
 		return
 	case "advance":
 		r.driven().AdvanceTo(call.NowNs)

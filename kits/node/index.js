@@ -192,7 +192,6 @@ function run(promises, factory) {
         case "stop":
           this.over = call.drain !== 1;
           await under.close?.();
-          this.over = true;
           return {};
         default:
           throw new Error(`unknown call ${call.m}`);

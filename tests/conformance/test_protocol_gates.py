@@ -137,20 +137,31 @@ def test_tasks_that_each_have_a_thread_are_no_flood(
     assert (record.failure is None) == (most == 8), record.failure
 
 
-DRAINS = program("draining_pool")
+STOPPED_POOL = program("stopped_pool")
 
 
-@pytest.mark.parametrize("lost", [False, True])
-def test_what_is_due_runs_before_a_subject_that_drains_has_stopped(
-    lost: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("mode", "promise", "end", "breaks"),
+    [
+        ("gates", "drains", "waits", set()),
+        ("gates", "drains", "drops", {"T3"}),
+        ("gates", "halts", "waits", set()),
+        ("gates", "halts", "drops", set()),
+        ("gates", "halts", "runs on", {"T4"}),
+        ("plan", "halts", "drops", set()),
+        ("plan", "halts", "runs on", {"T4"}),
+    ],
+)
+def test_a_stop_runs_what_is_due_or_drops_it_as_declared(
+    mode: str, promise: str, end: str, breaks: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gates, "gate_programs", lambda part, delays: ())
     monkeypatch.setattr(GatedRun, "_sleep", lambda run: None)
-    command = (*PYTHON, "-c", DRAINS, *["lost"] * lost)
-    (subject,) = (one for one in command_subjects(command) if one.mode == "virtual-gates")
+    command = (*PYTHON, "-c", STOPPED_POOL, promise, end)
+    (subject,) = (one for one in command_subjects(command) if one.mode == f"virtual-{mode}")
     run = run_of(subject, tmp_path, ops=30)
-    assert run.verdict is (Verdict.VIOLATED if lost else Verdict.PASS)
-    assert broken(run) == ({"T3"} if lost else set())
+    assert run.verdict is (Verdict.VIOLATED if breaks else Verdict.PASS)
+    assert broken(run) == breaks
 
 
 @contextmanager

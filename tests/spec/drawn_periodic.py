@@ -210,6 +210,16 @@ class Player:
             else:
                 self.go_on()
             self.t += 0 if self.virtual else self.random.randrange(MS // 100)
+        if self.fault == "runs-on" or self.random.random() < 0.3:
+            self.halt()
+
+    def halt(self) -> None:
+        self.note("user", "at", "halted")
+        for task in self.tasks:
+            if not self.broken("runs-on"):
+                task.armed, task.former, task.cancelled = None, None, True
+        for _ in range(3):
+            self.go_on()
 
 
 def draw(seed: int, fault: str = "") -> Drawn:
@@ -243,5 +253,6 @@ FAULTS: Final[Mapping[str, tuple[str, str, str]]] = {
     "reset-leaves-former": ("T11", "burst", "virtual"),
     "reset-to-earlier-unnoticed": ("T11", "burst", "real"),
     "other-turn": ("T12", "burst", "virtual"),
+    "runs-on": ("T4", "burst", "virtual"),
 }
 """Fault to the clause that finds it, the catch-up that is declared, and the clock."""

@@ -54,6 +54,7 @@ from purgatorio_conformance.protocol.message import (
     Reset,
     Said,
     Start,
+    Stop,
     call_line,
     call_name,
     parse_said,
@@ -192,6 +193,8 @@ class Conversation:
         """The call that ended with this error."""
         self.fails = False
         """Whether the driver requested that a callback fails. If so, a call may end with an error, too."""
+        self.halted = False
+        """Whether the subject was stopped for good, while the driver lets time pass."""
         self.spoilt: set[str | None] = set()
         """The tasks and operations for which the driver requested that a callback fails."""
 
@@ -404,6 +407,12 @@ class Conversation:
         """Record that all that was due has run."""
         self._log("driver").at("quiesce", state=State())
 
+    def _halts(self) -> bool:
+        """Whether the subject runs nothing from now on. In real time, this is not known if a deadline has passed: a
+        thread may have begun to run the task."""
+        told = self.description is not None and "halts" in self.description.capabilities
+        return told and (self._virtual or not self.overdue())
+
     def _let_go(self, call: Go) -> None:
         if call.fail:
             self.fails = True
@@ -530,9 +539,16 @@ class Conversation:
         ended = self._close(said.n)
         call, log = ended.call, ended.log
         self.doubts.met = self.doubts.met or (ended.lane is not None and bool(self.standing()))
+        if said.err is not None and self.halted:
+            # It refuses to be driven any further.
+            self._end(ended, err=said.err)
+            return
         if said.err is not None:
             self._refused(said.n, ended, said.err)
             return
+        if isinstance(call, Stop) and call.drain and self._halts():
+            self.halted = True
+            self._log("driver").at("halted")
         _check_answer(call, said)
         inside = self._stacks.get(log.name, [])[ended.depth :]
         if inside and not isinstance(call, Go | Start):

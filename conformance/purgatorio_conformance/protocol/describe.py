@@ -146,6 +146,8 @@ def _recorded(
         functions.add("advance_clock")
     if "gauge" in description.capabilities:
         functions.add("gauge")
+    if "halts" in description.capabilities:
+        functions.add("halted")
     if part == "timer":
         # If the subject cannot cancel, the run has no cancel calls, so none is left unrecorded.
         functions |= {"timer_add", "timer_cancel"}

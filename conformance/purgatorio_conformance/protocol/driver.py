@@ -34,6 +34,7 @@ from purgatorio_conformance.protocol.free_play import drive_free, free_programs
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import STEPS_S
 from purgatorio_conformance.protocol.gates import Effort, GatedRun, Way, takes_steps
+from purgatorio_conformance.protocol.halt import halt
 from purgatorio_conformance.protocol.hand_over import drive_hand_over
 from purgatorio_conformance.protocol.jdwp import AGENT, Listening
 from purgatorio_conformance.protocol.lines import ANY_CLASS, Lines
@@ -449,13 +450,14 @@ class CommandSubject:
             plan.timers,
             lambda done: progress(self.name, done, plan.timers),
         )
+        periodic = self.mode.endswith("-periodic")
         if self.small:
             alone = self.mode == "virtual-scope" and self.description.lanes == 1
             with child.on_one_processor() if alone else nullcontext():
                 self._drive_small(drive, child, lines, virtual, judge)
         elif self.mode == "real-free":
             self.account.reached = drive_free(drive)
-        elif self.mode.endswith("-periodic"):
+        elif periodic:
             drive_periodic(drive, virtual)
         elif self.of_units:
             with child.on_one_processor() if self.virtual else nullcontext():
@@ -463,6 +465,8 @@ class CommandSubject:
         else:
             with child.on_one_processor() if self.virtual else nullcontext():
                 self._drive_plan(drive, child, clock, plan)
+        if self.mode in ("virtual-plan", "real") or (periodic and self.part == "timer"):
+            halt(drive, virtual, periodic=periodic)
         session.finish()
 
     def _drive_small(

@@ -52,6 +52,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "turns": "1.2: profile `hand-over`: an `advance` runs no callback of an event loop; to the present time, one",
     "amounts": "1.2: profile `hand-over`: an operation may wait for two units (`units` of `register`)",
     "drains": "answers a `stop` with `drain` when all that was due has run, and reports these events before it",
+    "halts": "runs nothing after the answer to a `stop` with `drain`; a later `advance` may end with an error",
     "failing": "a callback ends with an error if `go` has `fail`; its thread continues, and `advance` returns no error",
 }
 """The capabilities that a subject may declare, and their meanings."""
@@ -221,7 +222,7 @@ class Stop:
     """The run has ended: answer, then end with exit status 0 when standard input closes."""
 
     drain: Annotated[
-        int | None, Number(0, 1), "1, only if `drains` is declared: report what runs before the answer"
+        int | None, Number(0, 1), "1, only if `drains` or `halts` is declared: tell what runs until the end"
     ] = None
 
 

@@ -511,17 +511,21 @@ class Plays:
             self.let_go()
 
     def stop_while_due(self) -> None:
-        """Stop a subject that `drains` while tasks that are due wait for a paused thread. By the answer, all of them
-        have run. If the answer takes long, nothing is judged: a subject may wait for its threads for some seconds."""
+        """Stop a subject that `drains` or `halts` while tasks that are due wait for a paused thread. If it drains, all
+        of them have run by the answer; if the answer takes long, this is not judged, because a subject may wait for its
+        threads for some seconds. If it halts, none of them starts after the answer."""
         assert self.clock is not None, "it is called in virtual time"
         knows = {*self.description.capabilities, *self.description.gates}
-        if self.description.lanes < 2 or not {"drains", FIRE} <= knows:
+        if self.description.lanes < 2 or FIRE not in knows or knows.isdisjoint({"drains", "halts"}):
             return
         self.start((FIRE,))
         names, delay_ns = [f"stopped-{number}" for number in range(_STOPPED)], self.delays.soon_ns
         timer = self.part == "timer"
         self.make_all([Add(one, delay_ns) if timer else Register(one, (one,), delay_ns) for one in names])
-        self.ask(Advance(self.clock.now_ns + self.description.rounded(2 * delay_ns + self.late_ns)))
+        drains = "drains" in knows
+        # A subject that only halts may drop what has just become due.
+        passes_ns = self.description.rounded(2 * delay_ns + self.late_ns) if drains else delay_ns
+        self.ask(Advance(self.clock.now_ns + passes_ns))
         conversation = self.session.conversation
         while not conversation.standing() and conversation.loose():
             self.hear_on()
@@ -532,13 +536,13 @@ class Plays:
         stop = self.session.ask(Stop(drain=1), lane=int(not conversation.free(0)))
         while self.comes():
             pass
-        # A stopped subject need not answer the advance.
-        while conversation.is_open(stop):
+        # A stopped subject need not answer the advance. If it only halts, its threads may go on after its answer.
+        while conversation.is_open(stop) or conversation.standing() or (not drains and self.comes()):
             if standing := conversation.standing():
                 self.go(standing)
-            else:
+            elif conversation.is_open(stop):
                 self.hear_on()
-        if time.monotonic() - began_s < _STOPS_S:
+        if drains and time.monotonic() - began_s < _STOPS_S:
             conversation.rests()
 
     def much_is_said(self) -> None:

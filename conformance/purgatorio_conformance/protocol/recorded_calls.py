@@ -27,6 +27,7 @@ from purgatorio_conformance.protocol.message import (
     Register,
     Repeat,
     Reset,
+    Stop,
 )
 from purgatorio_conformance.protocol.rule import field_rules
 from purgatorio_conformance.protocol.script import AtGate, Script, ScriptStep
@@ -118,6 +119,9 @@ def _call(
     if f in PERIODIC_ADDS:
         yield Repeat(operation, f.removeprefix("timer_").replace("_", "-"), first_ns, delay_ns)
         return
+    if f == "halted":
+        yield Stop(drain=1)
+        return
     make: Callable[..., Call] | None = None if f == "gauge" else _CALL_OF.get(f)
     if make is None or (make is Advance and moved_t is None):
         return
@@ -146,7 +150,7 @@ def about(script: Script, *operations: str) -> Script:
     kept = (
         call
         for call in script.calls
-        if isinstance(call, Advance)
+        if isinstance(call, Advance | Stop)
         or (isinstance(call, _OF_ONE) and call.id in wanted)
         or (isinstance(call, Check | CancelKey) and call.key in keys)
     )

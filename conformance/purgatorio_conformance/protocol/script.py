@@ -218,7 +218,8 @@ class Caller:
             else:
                 self.make(step)
         rest_ns = (description.late_ns or 0) + 2 * description.grain_ns
-        if self.session.conversation.last_deadline_t(HUGE_NS) + rest_ns <= self.now_ns:
+        conversation = self.session.conversation
+        if not conversation.halted and conversation.last_deadline_t(HUGE_NS) + rest_ns <= self.now_ns:
             self.make(Quiesce())
 
 

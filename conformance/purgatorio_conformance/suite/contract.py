@@ -58,6 +58,7 @@ OFFERS: Final[Mapping[str, str]] = {
     "reset-periodic": "timers: `reset` of a periodic task: its periods begin again, also after a cancel",
     "period-first": "timers: the first run of a periodic task comes a period after it was added",
     "lasting": "timers: `move` only moves the clock, inside a run: the run lasts",
+    "halts": "`close`: after it, no task and no expiry runs, also if `advance` is called (it may raise)",
     "turns": "profile hand-over: `advance` only moves the clock, and by 0 it runs one callback of the event loop",
     "amounts": "profile hand-over: an operation may wait for two units, see `probe.units`",
 }

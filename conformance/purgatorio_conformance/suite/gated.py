@@ -94,6 +94,8 @@ def session_in_words(session: Iterable[str]) -> Iterator[str]:
         match one:
             case {"m": "start", "now_ns": int(start_ns)}:
                 now_ns = start_ns
+            case {"m": "stop", "drain": 1}:
+                yield "stop"
             case {"m": "start" | "quiesce" | "describe" | "stop"}:
                 pass
             case {"m": "held", "hold": hold, "f": f}:
@@ -393,6 +395,7 @@ def periodic_clauses(promise: Promise) -> tuple[str, ...]:
     """The clauses about periodic tasks, resets and turns that the promise offers or declares; may be empty."""
     repeats = bool({"fixed-rate", "fixed-delay"} & {*promise.offers})
     clauses = ("T8", "T9") * repeats + ("T10",) * (repeats and "cancel" not in promise.lacks)
+    clauses += ("T4",) * (repeats and "halts" in promise.offers)
     clauses += ("T5",) * (repeats and "size" not in promise.lacks)
     clauses += ("T11",) * ("reset" in promise.offers)
     clauses += ("T4",) * ("reset" in promise.offers and "cancel" not in promise.lacks)

@@ -130,6 +130,7 @@ class InProcess:
         self._closed = False
         self._stage = Stage(self._answer)
         self._run: Driven | None = None
+        self._halted: Driven | None = None
         self._lanes: dict[int, queue.SimpleQueue[Call | None]] = {}
         self._threads: list[threading.Thread] = []
         self._error = self._unclosed = ""
@@ -207,14 +208,21 @@ class InProcess:
 
     def _end_run(self) -> None:
         run, self._run = self._run, None
-        if run is not None and isinstance(run.under, Closes):
+        if run is not None and run is not self._halted:
             try:
-                run.under.close()
+                self._halt(run)
             except RunEnded:
                 pass
             except BaseException as error:  # SystemExit would end pytest
                 # If callbacks of the run ended in the middle, this is no fault of the adapter.
                 self._unclosed = self._unclosed or ("" if self._stage.cut else _in_words("close", error))
+
+    def _halt(self, run: Driven) -> Fields:
+        """Close the adapter. The driver may call `advance` after that."""
+        self._halted = run
+        if isinstance(run.under, Closes):
+            run.under.close()
+        return {}
 
     def _answer(self, call: Call) -> None:
         run, stage = self._run, self._stage
@@ -223,7 +231,7 @@ class InProcess:
         with stage.inside(call):
             try:
                 with StepCounter(stage, call):
-                    result = run.made(call)
+                    result = self._halt(run) if call.get("drain") else run.made(call)
             except RunEnded:
                 raise
             except (
@@ -476,6 +484,7 @@ _METHODS: Final[Mapping[str, tuple[type, str]]] = {
     "reset": (Resets, "reset(handle, delay_ns)"),
     "reset-periodic": (Resets, "reset(handle, delay_ns)"),
     "lasting": (Moves, "move(by_ns)"),
+    "halts": (Closes, "close()"),
 }
 """The methods of a timer: required without the lack, or with the offer."""
 

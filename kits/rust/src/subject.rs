@@ -310,7 +310,6 @@ impl Run {
             "stop" => {
                 self.state().over = number(call, "drain") != Some(1);
                 part.close();
-                self.state().over = true;
                 return String::new();
             }
             "gauge" | "quiesce" => String::new(),

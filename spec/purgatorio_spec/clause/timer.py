@@ -9,6 +9,7 @@ In the formulas, d is the deadline of an add, and `early` and `late` are the bou
         no cancel or completion came after the add, a fire came after the add. Overdue counts from the end of a fire
         before it, if that is later, and in virtual time from the first chance to run (see `Run.chance_t`)
     T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
+        no fire starts after the event `halted`
 
 With the profile `request-log`, T2 also bounds the time of the answer to a request.
 
@@ -251,8 +252,19 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
         wrong = _ruled_out(history, stop)
         if wrong is not None:
             return _fired_all_the_same(run, stop, wrong)
+    halted_i = run.facts.halted_i
+    fire = next((fire for fire in history.fires if halted_i is not None and fire.call_i > halted_i), None)
+    if halted_i is not None and fire is not None:
+        return Broken(
+            "fired-after-the-end",
+            [*(add.call_i for add in history.adds), halted_i, fire.call_i],
+            f"the timer had stopped at t = {run.at(run.facts.end_t)}: no task starts after that",
+            f"it fired at t = {run.at(fire.call_t)}",
+            stands=True,
+        )
+    waited = halted_i is not None and bool(history.adds) and not history.fires
     refused = _refused_though_it_waited(run, history)
-    return refused or (KEPT if stops else NO_OCCASION)
+    return refused or (KEPT if stops or waited else NO_OCCASION)
 
 
 def _refused_though_it_waited(run: Run, history: OperationHistory) -> Broken | None:

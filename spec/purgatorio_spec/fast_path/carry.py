@@ -23,7 +23,8 @@ Arrays = dict[str, npt.NDArray[np.generic]]
 
 _TEXTS: Final = ("threads", "key_names")
 _PLAIN: Final = (
-    "events", "last_i", "start_t", "end_t", "rest_t", "cancels", "advances", "follows", "broken", "stride",
+    "events", "last_i", "start_t", "end_t", "rest_t", "halted_i", "halted_t", "cancels", "advances", "follows",
+    "broken", "stride",
 )  # fmt: skip
 """The fields of a fold that are no arrays."""
 

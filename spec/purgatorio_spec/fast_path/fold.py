@@ -48,7 +48,7 @@ from purgatorio_spec.trace.coded import (
     plain,
 )
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
-from purgatorio_spec.trace.record import FUNCTIONS, Header
+from purgatorio_spec.trace.record import FUNCTIONS, MAX_INT, Header
 from purgatorio_spec.verdict import Violation
 
 SAMPLE_ONE_IN: Final = 1000
@@ -121,6 +121,8 @@ class Fold:
         self.start_t: int | None = None
         self.end_t: int | None = None
         self.rest_t: int | None = None
+        self.halted_i: int | None = None
+        self.halted_t = MAX_INT
 
     def feed(self, batch: Coded) -> None:
         """Add the next batch. `i` must grow over all batches, and every row must obey the rules of the format."""
@@ -187,6 +189,9 @@ class Fold:
         rest = t[some.rows.of("quiesce", AT)]
         if len(rest):
             self.rest_t = int(rest.max()) if self.rest_t is None else max(self.rest_t, int(rest.max()))
+        halts = some.rows.of("halted", AT)
+        if len(halts) and self.halted_i is None:
+            self.halted_i, self.halted_t = int(some.batch.i[halts[0]]), int(t[halts[0]])
 
     def _add_cancels(self, some: Numbered) -> None:
         rows = some.rows.of("cancel_for_key", CALL, RET)
@@ -257,7 +262,8 @@ class Fold:
         }  # If there are several, the first.
         facts = RunFacts(
             start_t=self.start_t or 0,
-            end_t=self.end_t or 0,
+            end_t=min(self.end_t or 0, self.halted_t),
+            halted_i=self.halted_i,
             rest_t=self.rest_t,
             threads=max(len(self.threads) - 1, 1),
             unsettled=unsettled,

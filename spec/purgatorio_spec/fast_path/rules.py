@@ -190,7 +190,8 @@ def _stopped_in_time(b: OperationBlock) -> Truth:
     won = (b.win_t < b.in_time_t) & ((b.add_ret < b.win_call) | (b.reg_ret_t < b.in_time_t))
     holds = b.always(b.run.cancel_is_final(None)) | (b.stopped_t < b.in_time_t)
     cancelled = b.stopped_n.equals(1) & (b.cancel_call > b.add_ret) & holds
-    return b.fire_n.equals(0) & b.deadline_t.given() & (won.surely() | cancelled)
+    waited = b.always(b.run.facts.halted_i is not None) & _some(b.add_n)
+    return b.fire_n.equals(0) & ((b.deadline_t.given() & (won.surely() | cancelled)) | waited)
 
 
 def _fired_all_the_same(b: OperationBlock) -> Truth:
@@ -204,7 +205,8 @@ def _fired_all_the_same(b: OperationBlock) -> Truth:
         & ~(b.stopped_t < b.in_time_t).surely()
     )
     refused = _some(b.cancel_n) & b.stopped_n.equals(0) & _some(b.fire_n) & (b.fire_call > b.cancel_ret)
-    return fired | (final & _some(b.stopped_n)) | refused
+    halted = b.always(b.run.facts.halted_i is not None) & (b.fire_t >= _limited(b.run.facts.end_t)).surely()
+    return fired | (final & _some(b.stopped_n)) | refused | halted
 
 
 RULES: Final[Mapping[str, FastRule]] = {

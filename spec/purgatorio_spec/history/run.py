@@ -52,14 +52,15 @@ class AdvanceCall(NamedTuple):
 class RunFacts:
     """The facts from all events of a run. Times are in nanoseconds of the trace's clock.
 
-    `start_t`, `end_t`: the first and the last `t`. `rest_t`: the `t` of the last `quiesce`, if any. `threads`: the
-    number of threads with events. `unsettled`: by key, the `cancel_for_key` calls with unknown results (they are open,
-    or raised, or `cancelled` is not recorded), as positions of calls and returns. `settled`: by key, all other
-    `cancel_for_key` calls, in the order of their calls. `unreturned`: by key, the position of the first
-    `check_and_complete` without a return. `broken`: by kind (`BROKEN_RECORDS`), the number of contradicting records,
-    and the `i` of the first. `called`: the functions with a call or a point. `times`: the `t` of every n-th event, for
-    a power of two n, at most `TIMES`. `advances`: the `advance_clock` calls by return, if `asks_for_advances`.
-    `registering`: the most registrations concurrent with one purge, if `counts_registering` (see `most_registering`).
+    `start_t`, `end_t`: the first and the last `t` (if there is a `halted`, at `halted_i`, its `t`). `rest_t`: the `t`
+    of the last `quiesce`, if any. `threads`: the number of threads with events. `unsettled`: by key, the
+    `cancel_for_key` calls with unknown results (they are open, or raised, or `cancelled` is not recorded), as positions
+    of calls and returns. `settled`: by key, all other `cancel_for_key` calls, in the order of their calls.
+    `unreturned`: by key, the position of the first `check_and_complete` without a return. `broken`: by kind
+    (`BROKEN_RECORDS`), the number of contradicting records, and the `i` of the first. `called`: the functions with a
+    call or a point. `times`: the `t` of every n-th event, for a power of two n, at most `TIMES`. `advances`: the
+    `advance_clock` calls by return, if `asks_for_advances`. `registering`: the most registrations concurrent with one
+    purge, if `counts_registering` (see `most_registering`).
     """
 
     start_t: int = 0
@@ -71,6 +72,7 @@ class RunFacts:
     unreturned: Mapping[str, int] = field(default_factory=dict)
     broken: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     called: frozenset[str] = frozenset()
+    halted_i: int | None = None
     times: Sequence[int] = ()
     advances: Sequence[AdvanceCall] = ()
     registering: int | None = None

@@ -283,9 +283,12 @@ def run_facts(table: pa.Table, header: Header) -> RunFacts:
     unsettled, settled = key_cancels(
         select(table, "cancel_for_key").to_pylist(), "cancelled" in header.recorded
     )
+    halts = select(table, "halted").slice(0, 1)
+    end_t = (halts if halts.num_rows else table).column("t")
     return RunFacts(
         start_t=pc.min(table.column("t")).as_py(),
-        end_t=pc.max(table.column("t")).as_py(),
+        end_t=pc.max(end_t).as_py(),
+        halted_i=pc.min(halts.column("i")).as_py(),
         rest_t=pc.max(table.filter(pc.equal(table.column("f"), pa.scalar("quiesce"))).column("t")).as_py(),
         threads=pc.count_distinct(table.column("th")).as_py(),
         unsettled=unsettled,

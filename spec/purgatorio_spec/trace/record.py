@@ -41,6 +41,7 @@ _CARRY: Final = {
     "timer_fixed_rate": "id",
     "timer_fixed_delay": "id",
     "timer_reset": "id",
+    "halted": "point",
 }
 """By function, the kind of its events, and their fields."""
 
@@ -64,7 +65,7 @@ POINTS: Final = _that("point")
 WITH_STATE: Final = _that("state")
 """The functions that carry `state` (a `gauge` recorded as an interval carries it on its return)."""
 
-SINCE_2: Final = frozenset({"timer_fixed_rate", "timer_fixed_delay", "timer_reset"})
+SINCE_2: Final = frozenset({"timer_fixed_rate", "timer_fixed_delay", "timer_reset", "halted"})
 """The functions that version 1 does not have; of the header, `timer.catch_up` and `timer.turn`."""
 
 PERIODIC_ADDS: Final = ("timer_fixed_rate", "timer_fixed_delay")

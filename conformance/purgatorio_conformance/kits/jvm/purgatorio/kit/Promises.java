@@ -16,7 +16,7 @@ import java.util.Set;
 @SuppressWarnings("cast") // janino does not infer them
 public final class Promises {
     private static final List<String> FUNCTIONS_SINCE_2 = Collections.unmodifiableList(
-            Arrays.asList(new String[] {"timer_fixed_rate", "timer_fixed_delay", "timer_reset"}));
+            Arrays.asList(new String[] {"timer_fixed_rate", "timer_fixed_delay", "timer_reset", "halted"}));
     private static final String EARLY_REAL = "early_real_ns";
     private static final String LATE_REAL = "late_real_ns";
 

@@ -343,7 +343,6 @@ public final class Subject {
             if ("stop".equals(name)) {
                 over = !Long.valueOf(1).equals(call.get("drain"));
                 close();
-                over = true;
                 return "";
             }
             if ("quiesce".equals(name)) {
