@@ -81,6 +81,21 @@ def test_the_deadline_is_the_earliest_that_the_subject_can_mean() -> None:
     )
 
 
+@pytest.mark.parametrize("first", ["add", "reset"])
+def test_a_reset_beside_an_add_counts_from_the_later_deadline(first: str) -> None:
+    """Either may have come last. A reset alone counts from its own deadline, though that is earlier."""
+    scene = Scene(Add("t", 50), Add("u", 50))
+    scene.conversation.ask(Reset("t", 5), lane=1)
+    scene.conversation.ask(Add("t", 80))
+    for number in (3, 2) if first == "add" else (2, 3):
+        scene.hear("answer", f'"n":{number}' + ',"out":1' * (number == 2))
+    scene.answered(Reset("u", 5), '"out":1')
+    scene.now = 60
+    assert scene.conversation.overdue() == ["u"]
+    scene.now = 90
+    assert scene.conversation.overdue() == ["t", "u"]
+
+
 def test_events_are_on_the_thread_of_their_call_or_on_their_own() -> None:
     """In real time `during` says which call made it; nothing else is taken for made by one."""
     scene = Scene(Add("t", 5), Add("u", 5), Add("v", 5), virtual=False)

@@ -111,6 +111,8 @@ class _OpenCall:
     """The number of functions that the thread had entered before the call."""
     early: bool = False
     """Whether the add or registration of the named task or operation has not returned yet."""
+    moves: int = 0
+    """For a reset: `moves` of its task when the reset began."""
 
 
 @dataclass(slots=True)
@@ -150,6 +152,8 @@ class _Operation:
     """Whether the task was added again, or reset."""
     runs: int = 0
     """The number of runs since the last add, registration or reset."""
+    moves: int = 0
+    """The number of begins of its adds and resets, and of answers to resets."""
 
 
 class Conversation:
@@ -372,7 +376,8 @@ class Conversation:
         # A task may run before its add has returned.
         early = not self.makes_sense(call) or (isinstance(call, Cancel) and self.under_add(call.id))
         depth = len(self._stacks.get(log.name, ()))
-        self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, len(steps), depth, early)
+        moves = self._operations[call.id].moves if isinstance(call, Reset) else 0
+        self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, len(steps), depth, early, moves)
         if before_sending is not None:
             before_sending()
         return call_line(number, call, lane, hold, steps)
@@ -458,7 +463,8 @@ class Conversation:
             assert not keys or not again or not self._operations[call.id].keys, (
                 f"{call.id} was registered before"
             )
-            self._operations[call.id] = _Operation(asked_t, delay_ns, keys, anew=again)
+            moves = self._operations[call.id].moves + 1 if again else 0
+            self._operations[call.id] = _Operation(asked_t, delay_ns, keys, anew=again, moves=moves)
             # The task is added again: forget that it has ended.
             self.known.discard(call.id)
         elif isinstance(call, Repeat):
@@ -466,6 +472,7 @@ class Conversation:
             self._periodic.add(call.id)
         elif isinstance(call, Reset):
             self._operations[call.id].anew = True
+            self._operations[call.id].moves += 1
         return log.call(f, getattr(call, "id", None), keys=keys or None, delay_ns=delay_ns)
 
     def hear(self, line: bytes) -> Said:
@@ -566,7 +573,7 @@ class Conversation:
         elif isinstance(call, Reset):
             self._end(ended, out=said.out, deadline_t=_deadline(ended.asked_t, call.delay_ns))
             if said.out != 0 and call.id not in self._periodic:
-                self._moved(call, ended.asked_t)
+                self._moved(call, ended)
         elif isinstance(call, CancelKey):
             self._given_back(call, said, ended)
         elif isinstance(call, Gauge):
@@ -634,11 +641,16 @@ class Conversation:
         assert f is not None, "the trace records the call"
         ended.log.ret(f, ended.ticket, getattr(call, "id", None), out=out, err=err, deadline_t=deadline_t)
 
-    def _moved(self, call: Reset, asked_t: int) -> None:
-        """Count the deadline of a task from its reset, after a reset that did not return 0."""
+    def _moved(self, call: Reset, ended: _OpenCall) -> None:
+        """Count the deadline of a task from its reset, after a reset that did not return 0. If another reset or add of
+        the task overlaps this one, either may have come last, so the later deadline counts."""
         known = self._operations[call.id]
-        known.asked_t, known.delay_ns, known.begun_t = asked_t, call.delay_ns, self._recorder.clock_ns()
-        known.runs = 0
+        beside = known.moves != ended.moves or self.under_add(call.id)
+        known.moves += 1
+        before_t = _deadline(known.asked_t, known.delay_ns or 0)
+        if not beside or before_t <= _deadline(ended.asked_t, call.delay_ns):
+            known.asked_t, known.delay_ns = ended.asked_t, call.delay_ns
+        known.begun_t, known.runs = self._recorder.clock_ns(), 0
 
     def _begun(self, operation: str) -> None:
         self._operations[operation].begun_t = self._recorder.clock_ns()
