@@ -81,6 +81,17 @@ def test_the_deadline_is_the_earliest_that_the_subject_can_mean() -> None:
     )
 
 
+def test_a_task_that_is_added_again_inside_its_run_waits_after_the_run() -> None:
+    """The driver must not begin a new run of the subject then: this task would be lost."""
+    scene = Scene(Add("t", 5))
+    scene.conversation.ask(Advance(20))
+    scene.hear("enter", '"f":"timer_fire","id":"t","during":1')
+    scene.conversation.ask(Add("t", 5), lane=1)
+    scene.hear("answer", '"n":2')
+    scene.hear("leave", '"f":"timer_fire","id":"t","during":1')
+    assert scene.conversation.settled.pending == {"t"}
+
+
 @pytest.mark.parametrize("first", ["add", "reset"])
 def test_a_reset_beside_an_add_counts_from_the_later_deadline(first: str) -> None:
     """Either may have come last. A reset alone counts from its own deadline, though that is earlier."""

@@ -703,10 +703,12 @@ class Conversation:
         else:
             ticket = log.call(f, said.id, delay_ns=self._delay(f, said.id))
             log.ret(f, ticket, said.id, deadline_t=self._armed_until(f, said.id))
-        if f in ("timer_fire", "on_complete") and said.id not in self._periodic:
+        # It is over when it starts: at its end, its task may have been added again.
+        starts = f in ("timer_fire", "on_complete") and not isinstance(said, Leave)
+        if starts and said.id not in self._periodic:
             self._over(said.id)
             known = self._operations[said.id]
-            known.runs += not isinstance(said, Leave)
+            known.runs += 1
             if known.runs > _MAX_RUNS:
                 raise Misbehaved("flood", f"{said.id!r} ran more than {_MAX_RUNS} times")
         elif f == "on_expiration":
