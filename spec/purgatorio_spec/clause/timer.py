@@ -3,8 +3,8 @@
 In the formulas, d is the deadline of an add, and `early` and `late` are the bounds of the header:
 
     T1  fire.t >= d - early, for some add that can be the cause of the fire; two fires never have one cause
-    T2  fire.t <= max(d, add.ret.t + delay) + late, if only this add can be the cause of the fire, and no cancel and no
-        completion came before the fire
+    T2  fire.t <= max(d, add.ret.t + delay, end of the run before) + late, if only this add can be the cause of the
+        fire, and no cancel and no completion came before the fire
     T3  |fires| <= |adds that can be causes of the fires, and are due then|; if the last add is overdue at the end and
         no cancel or completion came after the add, a fire came after the add. Overdue counts from the end of a fire
         before it, if that is later, and in virtual time from the first chance to run (see `Run.chance_t`)
@@ -72,39 +72,49 @@ T2 = Clause("T2")
 
 @T2.of_operation
 def not_late(run: Run, history: OperationHistory) -> Finding:
-    """Judge the first fire of the task.
+    """Judge each fire of the task that only one add can have caused.
 
     The timer may compute the deadline at any time between the call and the return of the add. So lateness counts from
-    the return. With the profile `request-log`, the answer to a request counts like a fire: the answer must come at most
-    `late_ns` after the time-out.
+    the return, or from the end of the run before it, if that is later. With the profile `request-log`, the answer to a
+    request counts like a fire: the answer must come at most `late_ns` after the time-out.
     """
     late_ns = run.late_ns or 0
     if _is_judged_elsewhere(history):
         return NO_OCCASION
     if not history.fires:
         return _answered_in_time(run, history, late_ns) if run.profile.answered_in_time else NO_OCCASION
-    fire = history.fires[0]
-    adds = [one.add for one in history.in_force(run.early_ns or 0) if one.reaches(fire.call_i)]
-    if len(adds) != 1:
-        return NO_OCCASION
-    (add,) = adds
-    if any(cancel.call_i < fire.call_i and cancel.end_i > add.call_i for cancel in _cancels(history)):
-        # A later cancel is inside the expiry's own `force_complete`, or too late to matter.
-        return NO_OCCASION
-    due_t = add.latest_due_t
-    claim = history.claim
-    if due_t is None or (claim is not None and claim.call_i < fire.call_i):
-        return NO_OCCASION
-    last_t = run.chance_t(due_t + late_ns, add.call_i)
-    if fire.call_t <= last_t:
-        return KEPT
-    return Broken(
-        "late",
-        [add.call_i, fire.call_i],
-        f"fires by t = {run.at(last_t)} (due {run.at(due_t)}, {run.late_bound})",
-        f"fired at t = {run.at(fire.call_t)}, {exact(fire.call_t - last_t)} beyond the bound",
-        stands=run.profile.answered_in_time,
-    )
+    occasion, before_t = False, 0
+    waiting = history.in_force(run.early_ns or 0)
+    for fire in history.fires:
+        causes = [one for one in waiting if one.reaches(fire.call_i)]
+        waiting = [one for one in waiting if one not in causes]
+        due_t = _due_of_the_only(history, causes, fire)
+        if due_t is not None:
+            occasion, add = True, causes[0].add
+            due_t = max(due_t, before_t)
+            last_t = run.chance_t(due_t + late_ns, add.call_i)
+            if fire.call_t > last_t:
+                return Broken(
+                    "late",
+                    [add.call_i, fire.call_i],
+                    f"fires by t = {run.at(last_t)} (due {run.at(due_t)}, {run.late_bound})",
+                    f"fired at t = {run.at(fire.call_t)}, {exact(fire.call_t - last_t)} beyond the bound",
+                    stands=run.profile.answered_in_time,
+                )
+        if fire.ret_t is None:
+            break
+        before_t = max(before_t, fire.ret_t)
+    return KEPT if occasion else NO_OCCASION
+
+
+def _due_of_the_only(history: OperationHistory, causes: list[InForce], fire: Call) -> int | None:
+    """The time at which the fire was due, if one add is its only cause, and no cancel or completion came before it. (A
+    later cancel is inside the expiry's own `force_complete`, or too late to matter.)"""
+    if len(causes) != 1 or (history.claim is not None and history.claim.call_i < fire.call_i):
+        return None
+    (add,) = (one.add for one in causes)
+    cancelled = any(one.call_i < fire.call_i and one.end_i > add.call_i for one in _cancels(history))
+    return None if cancelled else add.latest_due_t
 
 
 def _answered_in_time(run: Run, history: OperationHistory, late_ns: int) -> Finding:
