@@ -89,7 +89,7 @@ def test_a_task_that_is_added_again_inside_its_run_waits_after_the_run() -> None
     scene.conversation.ask(Add("t", 5), lane=1)
     scene.hear("answer", '"n":2')
     scene.hear("leave", '"f":"timer_fire","id":"t","during":1')
-    assert scene.conversation.settled.pending == {"t"}
+    assert scene.conversation.pending == {"t"}
 
 
 @pytest.mark.parametrize("first", ["add", "reset"])
