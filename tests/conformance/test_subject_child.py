@@ -274,5 +274,5 @@ def test_a_thread_that_has_ended_leaves_no_open_file() -> None:
         )
         going_on.set()
         other.join()
-    # The thread before has ended, and so may a thread of pytest. Their files stay open until the next call.
-    assert max(of_ended_threads) <= 2
+    # Threads of other tests may have ended, too. But the number does not grow with each thread of this test.
+    assert of_ended_threads[-1] - of_ended_threads[0] <= 10

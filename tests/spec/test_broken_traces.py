@@ -83,7 +83,7 @@ def test_what_is_not_recorded_or_not_promised_is_skipped(tmp_path: Path) -> None
             "the profile asyncio does not contain the clause",
         ),
         "T3": "the trace does not record timer_cancel",
-        "T4": "the trace does not record timer_cancel or force_complete or cancel_for_key",
+        "T4": "the trace does not record timer_cancel or force_complete or cancel_for_key or halted",
         "T5": "the trace does not record timer_cancel, gauge or quiesce",
     }
     assert run.clauses["T1"].verdict == Verdict.PASS
