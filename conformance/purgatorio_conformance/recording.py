@@ -115,6 +115,8 @@ def record_runs(
                 # A run may start another program for its proof.
                 kill_all()
                 wait_s = _LOOK_S
+    for ended_itself in {*under_way.values()} - late:
+        ended_itself.result()  # an error of ours ends all runs, and they are not late
     records = []
     for place, subject in enumerate(subjects):
         done = under_way[place]

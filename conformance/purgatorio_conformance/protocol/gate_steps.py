@@ -13,6 +13,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from purgatorio_conformance.protocol.lines import Lines, LineStep
@@ -103,7 +104,6 @@ class Steps:
         self._plays = plays
         self.tell = tell
         self._stops_made = 0
-        self._orders: Orders
         self._known: dict[type[LaneCall], list[int]] = {}
         """On a JVM, the lines that calls reached, by the kind of call."""
 
@@ -139,11 +139,14 @@ class Steps:
             for (program, _), stops in zip(pairs, plans, strict=True)
         ]
         first, done = _WATCHING if lines is not None and pairs else 0.0, 0
+
+        def told(before: int, size: int, plays: int) -> None:
+            self.tell(first + (1 - first) * (before + min(plays, size)) / max(1, sum(sizes)))
+
         for (program, _), stops, size in zip(pairs, plans, sizes, strict=True):
-            for plays in self._steps_of(program, stops, until_s):
-                self.tell(first + (1 - first) * (done + min(plays, size)) / max(1, sum(sizes)))
+            yield self._steps_of(program, stops, until_s, partial(told, done, size))
             done += size
-            yield self._orders
+            told(done, 0, 0)
             if self._plays.clock is not None:
                 # If a task is canceled during its add, it is counted until its deadline, and the executions are many.
                 self._plays.come_to_rest()
@@ -213,28 +216,27 @@ class Steps:
         }
         return list(reversed(found.values()))
 
-    def _steps_of(self, program: SmallProgram, stops: Iterable[Stop], until_s: float) -> Iterator[int]:
-        """Yield the number of executions after each one. At the end, `_orders` has the result."""
+    def _steps_of(
+        self, program: SmallProgram, stops: Iterable[Stop], until_s: float, told: Callable[[int], None]
+    ) -> Orders:
+        """Execute the program with each of these stops. `told` gets the number of executions after each one."""
         plays = 0
         if program.fresh and self._plays.clock is None:
             stops = [*stops]
             stops = stops[:: max(1, -(-len(stops) // _STARTED_MOST))]
         for stop in stops:
             if self._plays.broken:
-                skipped = "" if plays else BROKEN
-                self._orders = Orders(program, plays, skipped=skipped, cut="" if skipped else BROKEN)
-                return
+                return Orders(program, plays, cut=BROKEN) if plays else Orders(program, skipped=BROKEN)
             if time.monotonic() > until_s or plays > STEPS_MOST:
-                self._orders = Orders(program, plays, cut=TOO_MANY)
-                return
+                return Orders(program, plays, cut=TOO_MANY)
             if self._plays.lines is None or self._plays.lines.adapters.isdisjoint(
                 point.line for point in (*stop.points, *stop.led)
             ):
                 self._stopped_at(program, stop)
                 plays += 1
-                yield plays
+                told(plays)
         why = NO_LINE_OF_ITS_OWN if program.long else NO_NEW_LINE if program.enumerated else NO_LINE
-        self._orders = Orders(program, plays, skipped="" if plays else why)
+        return Orders(program, plays, skipped="" if plays else why)
 
     def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[Stop]:
         """The stops in a subject that counts its steps: each step of each call, until the call ends before the step."""
