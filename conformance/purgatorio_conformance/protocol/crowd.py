@@ -184,10 +184,8 @@ class _Crowd(TimerProgram):
         if self.can("cancel") and draw < 0.6:
             calls += map(Cancel, self.rng.sample(self.tasks, len(self.tasks) * 7 // 8))
         elif self._periodic and self.can("reset") and draw < 0.8:
-            chosen, periodic = (
-                self.rng.sample(self.tasks, len(self.tasks) // 2),
-                [one.id for one in self.repeats],
-            )
+            chosen = self.rng.sample(self.tasks, len(self.tasks) // 2)
+            periodic = [one.id for one in self.repeats]
             calls += [Reset(other, self._delay_ns()) for other in chosen if other not in periodic]
         if not calls or self.rng.random() < 0.5:
             calls += [Add(self.named(), self._delay_ns()) for _ in range(self._size // 2)]
