@@ -41,7 +41,8 @@ of the clauses](measured/clause-formulas.md) has the same text for all clauses.
 - In a pool, a semaphore or a queue (profile hand-over), each check brings one *unit* (a connection, a permit, an item)
   for one waiting operation.
 - A task is *pending* from its add to its run or its cancel. It *fires* when the timer runs it. A *reset* gives a
-  pending task a new deadline. The bounds `early_ns` and `late_ns` are in the header of the trace.
+  pending task a new deadline. The bounds `early_ns` and `late_ns` are in the header of the trace. In virtual time,
+  the late bound lasts to the end of the `advance_clock` in which it passes.
 - With some [profiles](#profiles), a cancel is a *barrier*: when it has returned true, the task must not run any more.
   If one thread makes all calls, each cancel that returned true is a barrier.
 - The program is *at rest* when no work is in progress. It reports three sizes: `watched` is its count of entries,

@@ -35,7 +35,7 @@ from purgatorio_conformance.protocol.message import (
     Register,
 )
 from purgatorio_conformance.protocol.recorded_calls import script_of
-from purgatorio_conformance.protocol.script import Script, ScriptPlayer, ScriptStep, late_bound_ns
+from purgatorio_conformance.protocol.script import Script, ScriptPlayer, ScriptStep
 from purgatorio_conformance.protocol.shortest import Budget, ScriptSearch, shortest, shortest_of_run
 from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_conformance.recording import record_runs
@@ -330,25 +330,6 @@ def test_a_violation_that_is_not_there_is_not_made_short() -> None:
             )
             is None
         )
-
-
-@pytest.mark.parametrize(
-    ("calls", "late_ns"),
-    [
-        ((), 0),
-        ((Add("a", 5), Advance(5)), 0),
-        ((Add("a", 5), Advance(9)), 4),
-        ((Add("a", 5), Advance(4)), 0),
-        ((Add("a", 0),), 0),
-        ((Advance(3), Add("a", 0), Advance(4)), 1),
-        ((Advance(3), Add("a", 0), Advance(3), Advance(4)), 0),
-        ((Add("a", HUGE_NS), Advance(9)), 0),
-    ],
-)
-def test_a_late_bound_is_judged_only_where_it_could_be_kept(calls: tuple[Call, ...], late_ns: int) -> None:
-    """A subject that is asked too late, or not again, is not late; by what the least lucky task could keep."""
-    with closing(ScriptPlayer(WHEEL)) as player:
-        assert late_bound_ns(player.play(Script("timer", 0, calls)).events, 0) == late_ns
 
 
 def test_one_program_plays_many_scripts_each_from_a_fresh_start() -> None:

@@ -48,7 +48,7 @@ from purgatorio_conformance.protocol.played_order import (
 from purgatorio_conformance.protocol.plays import Plays
 from purgatorio_conformance.protocol.real_time import drive_real
 from purgatorio_conformance.protocol.run_record import Account
-from purgatorio_conformance.protocol.scope import crossed_pairs, longest_of_scope_ns, scope, scope_delays
+from purgatorio_conformance.protocol.scope import crossed_pairs, scope, scope_delays
 from purgatorio_conformance.protocol.script import ScriptPlayer
 from purgatorio_conformance.protocol.session import Drive, Listener, OwnPeer, Session
 from purgatorio_conformance.protocol.small_program import SmallProgram, delays_for
@@ -56,7 +56,6 @@ from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_conformance.protocol.virtual_time import (
     VirtualClock,
     drive_virtual,
-    longest_jump_ns,
     start_of_clock,
 )
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
@@ -555,10 +554,6 @@ class CommandSubject:
 
     def _header(self, run: str, plan: Plan) -> Header:
         of = self.description
-        slack_ns = {
-            "virtual-jumps": longest_jump_ns(of),
-            "virtual-scope": 0 if self._resets else longest_of_scope_ns(scope_delays(of), of),
-        }.get(self.mode, 0 if self.virtual or self.held else self.late_slack_ns)
         # A paused thread keeps others from their deadlines, so a run with pauses has no late bound.
         paused = self.held and of.late_ns is not None
         return header_of(
@@ -566,7 +561,7 @@ class CommandSubject:
             self.part,
             run=run,
             virtual=self.virtual,
-            late_slack_ns=slack_ns,
+            late_slack_ns=0 if self.virtual or self.held else self.late_slack_ns,
             params={
                 "seed": plan.seed,
                 "timers": plan.timers,
@@ -579,7 +574,7 @@ class CommandSubject:
 
     @property
     def _resets(self) -> bool:
-        """Whether its small programs have resets. Then lateness is judged by each `advance`, without a longer bound."""
+        """Whether its small programs have resets."""
         small = self.small or self.mode == "real-free"
         return small and self.part == "timer" and "reset" in self.description.capabilities
 

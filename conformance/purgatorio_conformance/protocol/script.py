@@ -1,13 +1,11 @@
 """A script: a short program of calls in virtual time, which the driver makes and records.
 
 Scripts are used for transcripts, and to minimize a violation. One subject executes any number of scripts, each from a
-new `start`. Lateness is judged only if the script gives the subject a chance to run the task in time (see
-`late_bound_ns`).
+new `start`.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -70,28 +68,6 @@ class Script:
         return tuple(dict.fromkeys(step.f for step in self.calls if isinstance(step, AtGate)))
 
 
-def late_bound_ns(events: Sequence[Event], late_ns: int) -> int:
-    """The late bound for a run in virtual time, computed from the promised bound.
-
-    A task must run in the first `advance` after its add that reaches its deadline plus the promised bound. The run's
-    bound is the longest time until then, at least the promised one, counted as in T2: from the deadline or a later add.
-    """
-    moved: list[int] = []
-    waits: list[tuple[int, int, int]] = []
-    for event in events:
-        if event.f == "advance_clock":
-            # A task that is added during this advance waits for the next one.
-            moved[len(moved) - (event.ph == "ret") :] = [event.t]
-        elif event.ph == "call" and event.delay_ns is not None and event.delay_ns < HUGE_NS:
-            waits.append((event.t + max(0, event.delay_ns), event.t, len(moved)))
-    worst_ns = late_ns
-    for due_ns, added_ns, before in waits:
-        place = bisect_left(moved, due_ns + late_ns, before)
-        if place < len(moved):
-            worst_ns = max(worst_ns, moved[place] - max(due_ns, added_ns))
-    return worst_ns
-
-
 @dataclass(frozen=True, slots=True)
 class Played:
     """The result of a script: the header and events of its trace, and the lines of the session (`> ` to the subject).
@@ -131,8 +107,6 @@ def play(
     except SubjectFailed as failed:
         failure = failed
     events = tuple(recorder.drain(last=True))
-    late_ns = description.late_ns
-    # Periodic tasks and turns are judged by the readings of the clock, which are in the trace.
     periodic = any(isinstance(step, Repeat | Reset) for step in script.calls)
     periodic |= description.turn is not None and bool(script.gates())
     header = header_of(
@@ -140,7 +114,7 @@ def play(
         script.part,
         run="script",
         virtual=True,
-        late_slack_ns=0 if periodic or late_ns is None else late_bound_ns(events, late_ns) - late_ns,
+        late_slack_ns=0,
         params={},
         periodic=periodic,
     )

@@ -7,9 +7,11 @@ In the formulas, d is the deadline of an add, and `early` and `late` are the bou
         fire, and no cancel and no completion came before the fire
     T3  |fires| <= |adds that can be causes of the fires, and are due then|; if the last add is overdue at the end and
         no cancel or completion came after the add, a fire came after the add. Overdue counts from the end of a fire
-        before it, if that is later, and in virtual time from the first chance to run (see `Run.chance_t`)
+        before it, if that is later
     T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
         no fire starts after the event `halted`
+
+In virtual time, T2 and T3 wait for the first chance to run (see `Run.chance_t`).
 
 With the profile `request-log`, T2 also bounds the time of the answer to a request.
 

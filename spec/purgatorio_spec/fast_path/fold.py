@@ -101,6 +101,8 @@ class Fold:
         self.cancels: list[dict[str, Any]] = []
         self.advances: list[AdvanceRow] = []
         self._keeps_advances = asks_for_advances(header)
+        self._ended_t: Ints = np.zeros(0, np.int64)
+        """When the `advance_clock` calls so far ended, in order."""
         self._keeps_registering = counts_registering(header)
         self.registering: list[Ints] = [np.zeros((3, 0), np.int64)]
         """The arguments of `most_registering`, by batch."""
@@ -260,6 +262,8 @@ class Fold:
         unreturned = {
             names[key - 1]: call_i for key, call_i in reversed([*calls])
         }  # If there are several, the first.
+        ended = advances(self.advances)
+        self._ended_t = np.array([min(one.ret_t, LIMIT) for one in ended], np.int64)
         facts = RunFacts(
             start_t=self.start_t or 0,
             end_t=min(self.end_t or 0, self.halted_t),
@@ -272,7 +276,7 @@ class Fold:
             broken={kind: (count, first_i) for kind, (count, first_i) in self.broken.items()},
             times=tuple(self.times.tolist()),
             called=frozenset(f for f in FUNCTIONS if self.called[[code_of(f, CALL), code_of(f, AT)]].any()),
-            advances=advances(self.advances),
+            advances=ended,
             registering=self._most_registering() if self._keeps_registering else None,
         )
         return run_of(self._header, facts, whole=outer.whole, dropped=outer.dropped)
@@ -399,7 +403,7 @@ class Fold:
         return parts
 
     def block(self, run: Run, of: slice | Ints) -> OperationBlock:
-        return OperationBlock(run, self.operations, of)
+        return OperationBlock(run, self.operations, of, self._ended_t)
 
     def number(self, operation: str) -> int:
         return self.names.get(operation)

@@ -38,8 +38,9 @@ class OperationBlock:
     """Operations of a run by column. `block.win_call` is the column `win_call` as `Numbers`, with times within
     `LIMIT`."""
 
-    def __init__(self, run: Run, operations: Operations, of: slice | Ints) -> None:
+    def __init__(self, run: Run, operations: Operations, of: slice | Ints, ended_t: Ints) -> None:
         self.run = run
+        self._ended_t = ended_t
         self._operations, self._of = operations, of
         self.size = len(operations.column("last")[of])
 
@@ -49,6 +50,13 @@ class OperationBlock:
             numbers = Numbers(np.clip(numbers.v, -LIMIT, LIMIT), numbers.ok)
         setattr(self, name, numbers)
         return numbers
+
+    def chance_t(self, t: Numbers) -> Numbers:
+        """As `Run.chance_t` for calls before the first `advance_clock`. For later calls, `Run.chance_t` is the same or
+        later."""
+        if not self.run.virtual or not len(self._ended_t):
+            return t
+        return Numbers(np.append(self._ended_t, LIMIT)[np.searchsorted(self._ended_t, t.v)], t.ok)
 
     def flag(self, name: str) -> Truth:
         return Truth.of(self._operations.flags(name, self._of))
@@ -136,7 +144,7 @@ def _may_time_out(b: OperationBlock) -> Truth:
 
 
 def _expired_late(b: OperationBlock) -> Truth:
-    last_t = greatest(b.reg_ret_t, b.reg_ret_t + b.reg_delay) + _limited(b.run.late_ns or 0)
+    last_t = b.chance_t(greatest(b.reg_ret_t, b.reg_ret_t + b.reg_delay) + _limited(b.run.late_ns or 0))
     return b.always(b.run.virtual and b.run.late_ns is not None) & b.win_n.equals(1) & (b.win_t > last_t)
 
 
@@ -162,7 +170,7 @@ def _timed(b: OperationBlock) -> Truth:
 
 
 def _late(b: OperationBlock) -> Truth:
-    return b.fire_n.equals(1) & (b.fire_t > _latest_due_t(b) + _limited(b.run.late_ns or 0))
+    return b.fire_n.equals(1) & (b.fire_t > b.chance_t(_latest_due_t(b) + _limited(b.run.late_ns or 0)))
 
 
 def _undisturbed(b: OperationBlock) -> Truth:

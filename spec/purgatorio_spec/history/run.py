@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from purgatorio_spec.durations import clock_time, exact
 from purgatorio_spec.profile import PROFILES, Profile
 from purgatorio_spec.trace.log import NEEDED_ENTRIES
-from purgatorio_spec.trace.record import MAX_INT, SINCE_2, Header
+from purgatorio_spec.trace.record import MAX_INT, Header
 
 TIMES: Final = 4096
 BACKWARDS: Final = "time runs backwards on a thread"
@@ -121,8 +121,7 @@ class Run:
         late_ns, slack_ns = self.late_ns or 0, self.late_slack_ns
         if not 0 < slack_ns <= late_ns:
             return f"late bound {exact(late_ns)}"
-        why = "the longest jump of this run" if self.virtual else "for a busy machine"
-        return f"declared late bound {exact(late_ns - slack_ns)} + {exact(slack_ns)}, {why}"
+        return f"declared late bound {exact(late_ns - slack_ns)} + {exact(slack_ns)}, for a busy machine"
 
     def chance_t(self, t: int, added_i: int) -> int:
         """The time by which a task that must run by `t` can run. In virtual time this is the first `advance_clock` that
@@ -211,11 +210,8 @@ def _lacking(header: Header) -> tuple[tuple[str, str], ...]:
 
 
 def asks_for_advances(header: Header) -> bool:
-    """Whether a clause needs each `advance_clock` of the run. This is so if the run has periodic tasks, resets or
-    turns, because then the late bound does not contain the length of an advance."""
-    return "advance_clock" in header.recorded and (
-        header.timer.turn is not None or not SINCE_2.isdisjoint(header.recorded)
-    )
+    """Whether the clauses need each `advance_clock` of the run: the late bound does not contain its length."""
+    return "advance_clock" in header.recorded
 
 
 def counts_registering(header: Header) -> bool:
