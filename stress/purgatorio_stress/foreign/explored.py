@@ -321,7 +321,7 @@ def _explored(
     world = program.world
     with quiet():
         while True:
-            world.changing = frozenset(world.changed)
+            world.settle()
             done = STRATEGIES[strategy](program, limits, seed)
             if done.found or done.limit or world.changing == world.changed:
                 break
@@ -415,7 +415,7 @@ def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[AdapterRe
         program = _Program(world, packages, adapter, path, False)
         with bounded_wait(world.waiting):
             _is_random(program)
-            world.changing = frozenset(world.changed)
+            world.settle()
             rows, run = _replayed(program, token.schedule)
     found = BrokenExecution(run.broken, token.schedule, run.preemptions)
     done = Exploration("replay", "one run")
@@ -452,7 +452,10 @@ def lines_of(explored: AdapterResult) -> list[str]:
     lines = [f"{explored.verdict!s:9} {explored.name}  {counts}, {done.seconds:.2f} s ({rate:,.0f}/s)"]
     lines.append(done.covered(explored.verdict))
     lines += [f"not controlled: {one}" for one in explored.uncontrolled]
-    lines += [f"data race on {one.location}: {one.first} and {one.second}" for one in explored.races]
+    for location, races in groupby(explored.races, key=lambda one: one.location):
+        pairs = [(one.first, one.second) for one in races]
+        places = pairs[0] if len(pairs) == 1 else sorted({place for pair in pairs for place in pair})
+        lines.append(f"data race on {location}: {', '.join(places[:-1])} and {places[-1]}")
     lines += [f"outcome {seen}: {counted(count, 'schedule')}" for seen, count in explored.outcomes.items()]
     return lines
 
@@ -467,9 +470,8 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
     if found is None:
         return ""
     lines = [line for one in found.broken for line in wrapped(f"{one.subject}: {one.seen}")]
-    rows = _to_the_end(explored, found.broken)
-    if not verbose:
-        rows = _one_line_a_call(_shared(rows, explored.looked))
+    shown = explored.rows if verbose else _one_line_a_call(_shared(explored.rows, explored.looked))
+    rows = _to_the_end(explored, shown)
     tasks = sorted({row.task for row in rows if row.task})
     files = sorted({row.where.rpartition(":")[0] for row in rows if row.where})
     cells: list[tuple[int, str, str]] = []
@@ -537,14 +539,21 @@ def _alone(rows: Sequence[ReplayRow]) -> int:
     return alone if task and alone >= _FOLDED_LEAST else 0
 
 
-def _to_the_end(explored: AdapterResult, broken: Sequence[Broken]) -> Sequence[ReplayRow]:
-    """The steps up to the exception that ended a thread, if nothing else is broken."""
+def _to_the_end(explored: AdapterResult, rows: Sequence[ReplayRow]) -> Sequence[ReplayRow]:
+    """The rows up to the exception that ended a thread, if nothing else is broken, and up to the next write of what the
+    thread read last: perhaps the write came too late."""
+    broken = explored.counterexample.broken if explored.counterexample else ()
     if any(one.clause != "EXCEPTION" for one in broken):
-        return explored.rows
+        return rows
     subjects = {one.subject for one in broken}
     ended = {number for number, name in enumerate(explored.names, 1) if name in subjects}
-    last = max((at for at, row in enumerate(explored.rows) if row.task in ended), default=len(explored.rows))
-    return explored.rows[: last + 1]
+    last = max((at for at, row in enumerate(rows) if row.task in ended), default=len(rows) - 1)
+    late = (
+        at
+        for at, row in enumerate(rows)
+        if at > last and row.number == rows[last].number and row.kind != READ
+    )
+    return rows[: next(late, last) + 1]
 
 
 def _one_line_a_call(rows: Sequence[ReplayRow]) -> list[ReplayRow]:

@@ -117,6 +117,7 @@ _OF_CLASS: Final = (type, ModuleType)
 _ALONE: Final = (type, *UNBOUND)
 _IN_C: Final = frozenset((BuiltinFunctionType, MethodWrapperType, *UNBOUND))
 _SELF: Final = object()
+_WHOLE: Final = object()
 _DICTIONARY: Final = object()
 _MISSING: Final = object()
 
@@ -134,7 +135,6 @@ class Hooks:
         self._world = world
         self._assigned = assigned
         self._is_user_code = is_user_code
-        self._places: dict[tuple[object, str], tuple[object, bool] | None] = {}
         self._plans: dict[tuple[type, str], int] = {}
         self._homes: dict[tuple[type, str], str] = {}
         self._reach = Reach(is_known, world.uncontrolled.add)
@@ -190,6 +190,8 @@ class Hooks:
         elif world.rows is not None and isinstance(value, CONTAINERS):
             world.names[world.number(value)] = described(thing, name)
         if world.run.live:
+            if name == "__class__":
+                world.changed |= {_key(type(thing)), _key(value)}
             self._use(thing, name, WRITE)
         setattr(thing, name, value)
 
@@ -200,20 +202,20 @@ class Hooks:
 
     def _use(self, thing: object, name: str, kind: int) -> None:
         try:
+            world = self._world
             key = (thing if isinstance(thing, _OF_CLASS) else type(thing)), name
             try:
-                plan = self._places[key]
+                plan = world.places[key]
             except KeyError:
-                plan = self._places[key] = self._place_of(thing, name)
+                plan = world.places[key] = self._place_of(thing, name)
             if plan is None:
                 return
             owner, plain = plan
-            if owner is _DICTIONARY:
-                self._world.lose(f"{described(thing, name)}, used as a dictionary", sys._getframe(2))
+            if owner is _WHOLE or owner is _DICTIONARY:
+                self._use_whole(thing, name, kind, owner)
                 return
             where = thing if owner is _SELF else owner
             # The code of `_step` without its calls, for speed: most steps are uses of attributes.
-            world = self._world
             known = world.numbers.get((id(where), name))
             number = world.number(where, name) if known is None else known[1]
             if world.rows is not None:
@@ -225,6 +227,26 @@ class Hooks:
                 world.synchronise(number)
         except Exception as error:
             self._world.fail(error)
+
+    def _use_whole(self, thing: object, name: str, kind: int, owner: object) -> None:
+        """As `_use`, for an object of a class whose objects are used as dictionaries: all attributes of one object are
+        one location, and its `__dict__` is the same location."""
+        world, frame = self._world, sys._getframe(3)
+        number = world.number(thing, "__dict__")
+        if owner is _DICTIONARY:
+            try:
+                held = object.__getattribute__(thing, "__dict__")
+            except AttributeError:
+                return
+            world.numbers[id(held), ""] = held, number
+            if frame.f_code.co_name != "__init__":  # before, no other thread has the object
+                world.changed.add(_key(type(thing)))
+        if world.rows is not None:
+            world.names[number] = described(thing, "__dict__")
+        if owner is _WHOLE or kind == WRITE:
+            world.point(number, kind)
+            if owner is _WHOLE:
+                world.plain(world.number(thing, name), kind, thing, name, frame)
 
     def _step(self, where: object, name: str, kind: int, plain: bool) -> None:
         try:
@@ -249,22 +271,26 @@ class Hooks:
         if home.startswith("purgatorio_stress.foreign") or isinstance(thing, Shared | ThreadLocal):
             return None
         plain = self._is_user_code(home)
-        if name == "__dict__" and thing is not kind:
-            return (_DICTIONARY, plain) if plain else None
+        if thing is kind:
+            own: object = kind
+        else:
+            if name == "__dict__":
+                return (_DICTIONARY, plain) if plain else None
+            own = _WHOLE if _key(kind) in self._world.changing else _SELF
         for base in kind.__mro__:
             found = vars(base).get(name, _MISSING)
             if found is _MISSING:
                 continue
             if isinstance(found, MemberDescriptorType):
                 return _SELF, plain
-            if isinstance(found, FunctionType):
-                return (_SELF, plain) if self._assigned(name) and thing is not kind else None
             if isinstance(found, CachedProperty):
-                return _SELF, plain
-            if isinstance(found, GetSetDescriptorType) or hasattr(type(found), "__get__"):
-                return None
-            return base, plain
-        return (kind if thing is kind else _SELF), plain
+                return own, plain
+            if isinstance(found, GetSetDescriptorType) or hasattr(type(found), "__set__"):
+                return (own, plain) if own is _WHOLE and name == "__class__" else None
+            if hasattr(type(found), "__get__"):  # an attribute of the object goes before it
+                return (own, plain) if own is not kind and self._assigned(name) else None
+            return own if own is _WHOLE else base, plain
+        return own, plain
 
     # Containers
 
@@ -574,12 +600,14 @@ class Hooks:
                     owner, plain = self._place_of(thing, name) or (None, False)
                     if not plain:
                         continue
-                    where = thing if owner is _SELF else owner
+                    where = thing if owner in (_SELF, _WHOLE) else owner
                     number = world.number(where, name)
                     if copies:
+                        at = "__dict__" if owner is _WHOLE else name
+                        step = world.number(where, at)
                         if world.rows is not None:
-                            world.names[number] = described(where, name)
-                        world.point(number, READ)
+                            world.names[step] = described(where, at)
+                        world.point(step, READ)
                     world.plain(number, READ, where, name, frame, unseen=True)
         except Exception as error:
             self._world.fail(error)
@@ -749,6 +777,11 @@ def _users_frame() -> FrameType:
     while frame.f_code.co_filename == __file__ and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+def _key(kind: object) -> object:
+    """The key of a class in `World.changed`, equal in each run."""
+    return getattr(kind, "__module__", ""), getattr(kind, "__qualname__", "")
 
 
 def _owner_of(function: object) -> tuple[object, str]:

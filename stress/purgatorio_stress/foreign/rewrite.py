@@ -29,8 +29,9 @@ def assigned_names(tree: ast.AST) -> tuple[set[str], bool]:
         if isinstance(node, ast.Attribute):
             if not isinstance(node.ctx, ast.Load):
                 names.add(node.attr)
-            elif node.attr in ("__dict__", "__setattr__"):
-                everything = True
+            everything |= node.attr in ("__dict__", "__setattr__") or (
+                node.attr == "__class__" and isinstance(node.ctx, ast.Store)
+            )
         elif isinstance(node, ast.Name) and node.id in ("setattr", "vars", "delattr"):
             everything = True
         elif isinstance(node, ast.Global):

@@ -102,7 +102,7 @@ class ForeignLock(ControlledLock):
     def release(self) -> None:
         run = self.run
         if self.count == 0:
-            if run.live:
+            if run.live or self._world.loading:
                 raise RuntimeError("release unlocked lock")
             return
         if run.live and self._again and self.owner is not run.current:

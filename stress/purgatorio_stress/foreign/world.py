@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from types import CodeType, FrameType
+from types import CodeType, FrameType, GeneratorType
 from typing import Final, NoReturn
 
 from purgatorio_stress.explorer.order import Order
@@ -104,9 +104,13 @@ class World:
         self._entries: dict[int, dict[Task, _Place]] = {}
         """By number of an object, the place of the last call of each task in `enters`."""
         self.changed: set[object] = set()
-        """The keys of the variables of such packages that any run has changed."""
+        """The keys of the variables of such packages that any run has changed, and of the classes whose objects any run
+        has used as dictionaries, or given another class."""
         self.changing: frozenset[object] = frozenset()
-        """The variables among them at the beginning of the search. A call that uses them has a scheduling point."""
+        """Those among them at the beginning of the search. A call that uses such a variable has a scheduling point. All
+        attributes of an object of such a class are one location."""
+        self.places: dict[tuple[object, str], tuple[object, bool] | None] = {}
+        """By class and attribute, what `Hooks._place_of` returned."""
         self._met: set[str] = set()
         """The packages that are in `uncontrolled` because of such calls."""
         self.run = Execution(_Nobody(), [])
@@ -128,6 +132,11 @@ class World:
         self.exits.clear()
         self._identities.clear()
         self.run.current.made = 0
+
+    def settle(self) -> None:
+        """Begin a search with what earlier runs have changed."""
+        self.changing = frozenset(self.changed)
+        self.places.clear()
 
     def begin(self, run: Execution) -> None:
         """Reset the state before the set-up of `run`."""
@@ -179,15 +188,6 @@ class World:
             self.run.finish(ExecutionEnd("end"))
         raise error
 
-    def lose(self, what: str, frame: FrameType) -> None:
-        """Record that some uses of `what` make no step, so that the verdict is not PASS.
-
-        A use in `__init__` is not recorded, because no other thread has the object yet.
-        """
-        code = frame.f_code
-        if code.co_name != "__init__":
-            self.uncontrolled.add(f"{what} at {_file(code.co_filename)}:{frame.f_lineno}")
-
     def number(self, thing: object, name: str = "") -> int:
         """The number of the location `name` of `thing`, or of `thing` itself ("").
 
@@ -211,7 +211,7 @@ class World:
     def look(self, thing: object, name: str) -> None:
         """Record that code outside of the run reads an attribute, and a container in it."""
         places = [(one, name) for one in (thing, *type(thing).__mro__)]
-        for where, attribute in (*places, (getattr(thing, name, None), "")):
+        for where, attribute in (*places, (thing, "__dict__"), (getattr(thing, name, None), "")):
             known = self.numbers.get((id(where), attribute))
             if known is not None:
                 self.looked.add(known[1])
@@ -441,7 +441,7 @@ class World:
             if frame.f_globals.get("__name__") in LIBRARY and method and _is_public(frame.f_code):
                 kind = owner.removeprefix("_Py")
             frame = frame.f_back
-        return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}{self.standing(task)}"
+        return f"{_with_article(kind)}{self.standing(task)}"
 
     def _frame(self, task: Task) -> FrameType | None:
         worker = task.greenlet
@@ -469,7 +469,15 @@ def described(thing: object, name: str) -> str:
     kind = thing if isinstance(thing, type) else type(thing)
     if isinstance(thing, str):
         return f"{thing}.{name}" if name else thing
-    return f"{kind.__name__}.{written(name)}" if name else f"a {kind.__name__}"
+    if name:
+        return f"{kind.__name__}.{written(name)}"
+    if isinstance(thing, GeneratorType):
+        return f"the generator {thing.__name__}"
+    return _with_article(kind.__name__)
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'AEIOU' else 'a'} {noun}"
 
 
 def written(name: str) -> str:

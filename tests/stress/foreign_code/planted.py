@@ -7,11 +7,18 @@ import time
 from asyncio import iscoroutinefunction
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 
 Acts = Sequence[Callable[[], object]]
 
 total = 0
+
+try:
+    Lock().release()
+    raise AssertionError("a lock that nobody holds was released")
+except RuntimeError:
+    pass
 
 
 @dataclass
@@ -357,10 +364,75 @@ class UnpacksPairsWithLock(UnpacksPairs):
 
 
 class UsesItsDictionary(LostUpdate):
-    """Attributes by way of `vars`: their uses are not seen one by one."""
+    """One attribute, by its name and by way of `vars`."""
 
-    def pay(self) -> None:
+    def threads(self) -> Acts:
+        return [self.pay, self.pay_by_name]
+
+    def pay_by_name(self) -> None:
         vars(self.account)["balance"] += 1
+
+
+class UsesItsDictionaryWithLock(UsesItsDictionary):
+    lock = Lock()
+
+    def threads(self) -> Acts:
+        return [partial(self.locked, act) for act in super().threads()]
+
+    def locked(self, act: Callable[[], object]) -> None:
+        with self.lock:
+            act()
+
+
+class Once:
+    """Replaces itself by an attribute of the object."""
+
+    def __init__(self, made: Callable[[], object]) -> None:
+        self.made = made
+
+    def __get__(self, one: object, kind: type) -> object:
+        setattr(one, "client", made := self.made())  # noqa: B010  as the field's descriptors do
+        return made
+
+
+class MakesTwice:
+    client = Once(object)
+
+    def thread_first(self) -> None:
+        self.first = self.client
+
+    def thread_second(self) -> None:
+        self.second = self.client
+
+    def check(self) -> None:
+        assert self.first is self.second
+
+
+class Shut:
+    def __init__(self) -> None:
+        self.opened = 0
+
+    def open(self) -> None:
+        self.__class__ = Open
+        self.opened += 1
+
+
+class Open(Shut):
+    def open(self) -> None:
+        pass
+
+
+class ChangesItsClass:
+    def __init__(self) -> None:
+        self.door = Shut()
+
+    def thread_opens(self) -> None:
+        self.door.open()
+
+    thread_opens_too = thread_opens
+
+    def check(self) -> None:
+        assert self.door.opened == 1, self.door.opened
 
 
 class FarBehind:
