@@ -54,7 +54,7 @@ class OperationBlock:
     def chance_t(self, t: Numbers) -> Numbers:
         """As `Run.chance_t` for calls before the first `advance_clock`. For later calls, `Run.chance_t` is the same or
         later."""
-        if not self.run.virtual or not len(self._ended_t):
+        if not self.run.moves_in_jumps:
             return t
         return Numbers(np.append(self._ended_t, LIMIT)[np.searchsorted(self._ended_t, t.v)], t.ok)
 

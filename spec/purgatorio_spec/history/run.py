@@ -123,13 +123,18 @@ class Run:
             return f"late bound {exact(late_ns)}"
         return f"declared late bound {exact(late_ns - slack_ns)} + {exact(slack_ns)}, for a busy machine"
 
+    @property
+    def moves_in_jumps(self) -> bool:
+        """Whether the trace has the calls that move its clock."""
+        return self.virtual and "advance_clock" in self.facts.called
+
     def chance_t(self, t: int, added_i: int) -> int:
         """The time by which a task that must run by `t` can run. In virtual time this is the first `advance_clock` that
         ends at `t` or later and begins after `added_i`, the call that added the task; if there is none, never. If the
         task was added during an advance, this advance may run it, or leave it to the next advance."""
-        advances = self.facts.advances
-        if not self.virtual or not advances:
+        if not self.moves_in_jumps:
             return t
+        advances = self.facts.advances
         place = max(
             bisect_left(advances, t, key=AdvanceCall.returned_t),
             bisect_left(advances, added_i, key=AdvanceCall.ended_i),

@@ -342,21 +342,22 @@ AdvanceRow = tuple[str, int, str, int, "int | None"]
 
 def advances(rows: Iterable[AdvanceRow]) -> list[AdvanceCall]:
     """The `advance_clock` calls of a run, from their events in order. An open call may last forever. If one is inside
-    another, a run of a task lasted, so neither of them was a chance for all tasks to run. Both are left out."""
+    another, a run of a task lasted, so neither of them was a chance for all tasks to run. Both are left out. (They have
+    two threads if the timer runs its tasks on a thread of its own.)"""
     found: dict[int, AdvanceCall] = {}
-    outer: dict[str, int] = {}
+    open_calls: set[int] = set()
     nested: set[int] = set()
     for ph, i, th, t, c in rows:
         if ph == "call":
             found[i] = AdvanceCall(th, i, NEVER, NEVER)
-            nested |= {i, outer[th]} if th in outer else set()
-            outer.setdefault(th, i)
+            open_calls.add(i)
         elif ph == "at":
             found[i] = AdvanceCall(th, i, i, t)
-        elif c in found:
+        elif c in open_calls:
             found[c] = AdvanceCall(found[c].th, found[c].call_i, i, t)
-            if outer.get(th) == c:
-                del outer[th]
+            open_calls.remove(c)
+            outer = {other for other in open_calls if other < c}
+            nested |= {c, *outer} if outer else outer
     plain = (advance for i, advance in found.items() if i not in nested)
     return sorted(plain, key=lambda advance: (advance.ret_t, advance.ret_i))
 
