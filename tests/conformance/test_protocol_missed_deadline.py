@@ -91,15 +91,22 @@ def test_who_wakes_in_time_or_does_not_promise_it_is_not_late(
 SLEEPER = program("sleeping_timer")
 
 
-@pytest.mark.parametrize("wakes", ["heap[0][1] == call['id']", "len(heap) == 1"])
-def test_a_thread_that_sleeps_until_a_later_task_is_woken(wakes: str, tmp_path: Path) -> None:
-    """By the new first task, and not only by the first of all (threadly#189)."""
+@pytest.mark.parametrize(
+    ("wakes", "found"),
+    [
+        ("heap[0][1] == call['id']", ""),
+        ("len(heap) == 1", r"T2 is broken: (first|second)-1, "),
+        ("call['m'] == 'add'", r"T11 is broken: (first|second)-3, "),
+    ],
+)
+def test_a_thread_that_sleeps_until_a_later_task_is_woken(wakes: str, found: str, tmp_path: Path) -> None:
+    """By the new first task, also by a moved one, and not only by the first of all (threadly#189)."""
     place = tmp_path / "sleeper.py"
     place.write_text(SLEEPER.replace("if {}:", f"if {wakes}:"))
-    if "len" not in wakes:
+    if not found:
         looked_at_program([sys.executable, str(place)], "timer")
         return
-    with pytest.raises(SubjectFailed, match=r"T2 is broken: (first|second)-1, .* were not started"):
+    with pytest.raises(SubjectFailed, match=rf"{found}.* were not started"):
         looked_at_program([sys.executable, str(place)], "timer")
 
 

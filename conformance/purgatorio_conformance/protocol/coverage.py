@@ -75,8 +75,10 @@ def _not_asked(way: CommandSubject) -> str:
 def _not_late(ways: Sequence[CommandSubject]) -> str:
     """Describe the lateness that runs in real time allow; empty if a run had virtual time, or without a late bound."""
     first, of = ways[0], ways[0].description
-    if of.late_ns is None or any(way.virtual for way in ways):
+    if any(way.virtual for way in ways) or (of.late_ns is None and of.late_real_ns is None):
         return ""
+    if of.late_ns is None:
+        return "not tested (no late_ns, no run in virtual time): a late task, unless all threads sleep past its deadline"
     turn = f" ({exact(of.tick_ns * of.wheel_size)})" if of.tick_ns and of.wheel_size else ""
     allowed = exact(of.late_ns + first.late_slack_ns)
     return (

@@ -8,7 +8,8 @@ very late, the machine may be the reason for any lateness, and the result does n
 
 After some attempts, the program starts anew: a thread that looks at times of its own may be late after one start, and
 nearly in time after another. In every second attempt, another task with a later deadline waits too, and a thread sleeps
-until this deadline. Then two tasks with earlier deadlines are added, one after the other. Each must wake the thread.
+until this deadline. Then two tasks with earlier deadlines are added, one after the other. Each must wake the thread. If
+a task can be moved, each of the two is in half of these attempts a waiting task that is moved to an earlier deadline.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import Final
 
-from purgatorio_conformance.protocol.message import Add, Register, Start
+from purgatorio_conformance.protocol.message import Add, Register, Reset, Start
 from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.plan import MS
@@ -98,10 +99,21 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
         return ""
     rng = random.Random(f"asleep/{drive.seed}")
     slept: dict[str, float] = {}
+    moved: set[str] = set()
     seen = 0
+    can = description.capabilities if part == "timer" else ()
+    move = Reset if "reset" in can else Add if "add-again" in can else None
 
     def begin(name: str, delay_ns: int) -> None:
         session.call(Add(name, delay_ns) if part == "timer" else Register(name, (name,), delay_ns))
+
+    def move_or_begin(name: str, delay_ns: int) -> None:
+        if move is None or number % 4 != 3:
+            begin(name, delay_ns)
+        else:
+            begin(name, description.rounded(bound_ns + _LONGEST_NS))
+            session.call(move(name, delay_ns))
+            moved.add(name)
 
     if description.fit(_LONGEST_NS) != description.rounded(_LONGEST_NS):
         return ""
@@ -119,7 +131,7 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
             for name in names:
                 delay_ns = description.rounded(max(rng.randrange(*_DELAYS_NS), description.least_delay_ns))
                 naps.begin()
-                begin(name, delay_ns)
+                move_or_begin(name, delay_ns)
                 session.listen(time.monotonic() + (delay_ns + bound_ns) / 1e9)
                 found = _slept_s(session, name, bound_ns, threads, naps)
                 seen += found is not None
@@ -127,6 +139,8 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
                     slept[name] = found
                 if len(slept) == _SLEPT_LEAST:
                     clause, lost = ("T2", "started") if part == "timer" else ("O5", "completed")
+                    if move is Reset and moved.issuperset(slept):
+                        clause = "T11"
                     least_s = min(slept.values())
                     raise session.failed(
                         "late",
