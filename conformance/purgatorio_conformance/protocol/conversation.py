@@ -220,12 +220,12 @@ class Conversation:
         return next(((number, one.call) for number, one in self._open.items()), None)
 
     def under_way(self) -> str | None:
-        """Describe the calls without an answer: the oldest call, any `go`, and any call inside a callback."""
+        """Describe the calls without an answer: the oldest call, any `go` or `stop`, and any call inside a callback."""
         made_at = {hold.making: f", from within {hold.f}" for hold in self._holds.values()}
         told = [
             f"call {number} ({call_name(one.call)}{made_at.get(number, '')})"
             for place, (number, one) in enumerate(self._open.items())
-            if not place or number in made_at or isinstance(one.call, Go)
+            if not place or number in made_at or isinstance(one.call, Go | Stop)
         ]
         return " and ".join(told) or None
 

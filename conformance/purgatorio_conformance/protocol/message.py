@@ -332,7 +332,8 @@ class Description:
         str | None,
         Text(words=CATCH_UP),
         "1.2: the rule of a fixed rate for missed runs: `burst` makes all of them, `once` makes one, `skip` makes none,"
-        " `restart` makes one and counts the periods from it",
+        " `restart` makes one and counts the periods from it. After a jump over the runs at 10, 20 and 30 ms to 35 ms,"
+        " runs come at 35, 35, 35 and 40; at 35 and 40; at 40; at 35 and 45",
     ] = None
     turn: Annotated[
         str | None,
