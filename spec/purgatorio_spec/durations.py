@@ -11,10 +11,10 @@ _DAY: Final = ("d", 86_400_000_000_000, 0)
 
 
 def milliseconds(duration_ns: int) -> str:
-    """Nanoseconds as milliseconds with three decimals, exactly rounded down: `-0.001`, `8027.735`. Below a microsecond
-    with six decimals: `0.000060`."""
+    """Nanoseconds as milliseconds with three decimals, exactly rounded down: `-0.001`, `8027.735`. Below a millisecond
+    with six decimals, if they say more: `0.000060`, `0.004105`."""
     sign, size = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
-    if 0 < size < 1_000:
+    if size < _NS_PER_MS and size % 1_000:
         return f"{sign}0.{size:06}"
     return f"{sign}{size // _NS_PER_MS}.{size % _NS_PER_MS // 1000:03}"
 
