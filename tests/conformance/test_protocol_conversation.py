@@ -92,6 +92,19 @@ def test_a_task_that_is_added_again_inside_its_run_waits_after_the_run() -> None
     assert scene.conversation.pending == {"t"}
 
 
+def test_a_run_too_early_for_the_last_add_is_the_run_of_the_add_before() -> None:
+    """It was at the executor by then: the task still waits, and its second run ends that."""
+    scene = Scene(Add("t", 5))
+    scene.conversation.description = Description(0, "", "x", ("timer",), (), early_ns=0)
+    scene.now = 20
+    scene.answered(Add("t", 50))
+    scene.conversation.ask(Advance(20))
+    for now, pending in ((20, {"t"}), (70, set())):
+        scene.now = now
+        scene.hear("fired", '"id":"t","during":2')
+        assert scene.conversation.pending == pending
+
+
 @pytest.mark.parametrize("first", ["add", "reset"])
 def test_a_reset_beside_an_add_counts_from_the_later_deadline(first: str) -> None:
     """Either may have come last. A reset alone counts from its own deadline, though that is earlier."""

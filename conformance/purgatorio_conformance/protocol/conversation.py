@@ -148,12 +148,12 @@ class _Operation:
     delay_ns: int | None = None
     keys: tuple[str, ...] = ()
     begun_t: int = 0
-    anew: bool = False
-    """Whether the task was added again, or reset."""
     runs: int = 0
     """The number of runs since the last add, registration or reset."""
     moves: int = 0
     """The number of begins of its adds and resets, and of answers to resets."""
+    former_t: int | None = None
+    """If the task waited when it was added again: its earliest deadline before."""
 
 
 class Conversation:
@@ -435,7 +435,7 @@ class Conversation:
         place = None if hold is None else self._holds[hold]
         told = self._operations.get(place.id or "") if place and place.f == "timer_fire" else None
         early_ns = None if self.description is None else self.description.early_ns
-        if told is None or told.delay_ns is None or told.anew or early_ns is None:
+        if told is None or told.delay_ns is None or told.moves or early_ns is None:
             return since_t
         return min(now_t, max(since_t, _deadline(told.asked_t, told.delay_ns) - early_ns))
 
@@ -464,15 +464,17 @@ class Conversation:
                 f"{call.id} was registered before"
             )
             moves = self._operations[call.id].moves + 1 if again else 0
-            self._operations[call.id] = _Operation(asked_t, delay_ns, keys, anew=again, moves=moves)
+            self._operations[call.id] = _Operation(
+                asked_t, delay_ns, keys, moves=moves, former_t=self._waits_until(call.id)
+            )
             # The task is added again: forget that it has ended.
             self.known.discard(call.id)
         elif isinstance(call, Repeat):
             self._operations[call.id] = _Operation(asked_t)
             self._periodic.add(call.id)
         elif isinstance(call, Reset):
-            self._operations[call.id].anew = True
-            self._operations[call.id].moves += 1
+            known = self._operations[call.id]
+            known.moves, known.former_t = known.moves + 1, None
         return log.call(f, getattr(call, "id", None), keys=keys or None, delay_ns=delay_ns)
 
     def hear(self, line: bytes) -> Said:
@@ -706,8 +708,10 @@ class Conversation:
         # It is over when it starts: at its end, its task may have been added again.
         starts = f in ("timer_fire", "on_complete") and not isinstance(said, Leave)
         if starts and said.id not in self._periodic:
-            self._over(said.id)
             known = self._operations[said.id]
+            if not self._runs_for_a_former_add(known):
+                self._over(said.id)
+            known.former_t = None
             known.runs += 1
             if known.runs > _MAX_RUNS:
                 raise Misbehaved("flood", f"{said.id!r} ran more than {_MAX_RUNS} times")
@@ -715,6 +719,23 @@ class Conversation:
             self.expired.add(said.id)
         elif f == "timer_add":
             self._operations[said.id].begun_t = self._recorder.clock_ns()
+
+    def _waits_until(self, operation: str) -> int | None:
+        """The earliest deadline of a task that waits, and that no open call adds or resets."""
+        if operation not in self.pending or self.under_add(operation):
+            return None
+        known = self._operations[operation]
+        deadlines = (known.former_t, _deadline(known.asked_t, known.delay_ns or 0))
+        return min(t for t in deadlines if t is not None)
+
+    def _runs_for_a_former_add(self, known: _Operation) -> bool:
+        """Whether a run that starts now is too early for the last add of its task, and not for an add before: the task
+        still waits then."""
+        early_ns = None if self.description is None else self.description.early_ns
+        if known.former_t is None or early_ns is None or not self._virtual:
+            return False
+        due_t = _deadline(known.asked_t, known.delay_ns or 0)
+        return known.former_t <= self._recorder.clock_ns() + early_ns < due_t
 
     def _thread(self, said: Happening | Held) -> tuple[str, ThreadLog]:
         """The thread of the trace on which an event is recorded. Raises Misbehaved if this thread is paused."""

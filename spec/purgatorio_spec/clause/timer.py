@@ -6,7 +6,7 @@ In the formulas, d is the deadline of an add, and `early` and `late` are the bou
     T2  fire.t <= max(d, add.ret.t + delay, end of the run before) + late, if only this add can be the cause of the
         fire, and no cancel and no completion came before the fire
     T3  |fires| <= |adds that can be causes of the fires, and are due then|; if the last add is overdue at the end and
-        no cancel or completion came after the add, a fire came after the add. Overdue counts from the end of a fire
+        no cancel or completion came after the add, it is such a cause of a fire. Overdue counts from the end of a fire
         before it, if that is later
     T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
         no fire starts after the event `halted`
@@ -165,10 +165,12 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     if not adds:
         return KEPT if history.fires else NO_OCCASION
     last = adds[-1]
-    if any(fire.call_i > last.call_i for fire in history.fires):
-        return KEPT
     # If adds overlap, any of them may be the last to take effect.
-    due_t = latest_due_t([add for add in adds if add.end_i >= last.call_i])
+    latest = [add for add in adds if add.end_i >= last.call_i]
+    after = [fire for fire in history.fires if fire.call_i > last.call_i]
+    if any(add in latest for fire in after for add in _causes(run, in_force, fire)):
+        return KEPT
+    due_t = latest_due_t(latest)
     if due_t is None or _taken_back(history, last) or _may_find_it_ended(history, last):
         return KEPT if history.fires else NO_OCCASION
     if not run.whole:
@@ -183,11 +185,12 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     if due is Due.UNBOUNDED:
         return NO_BOUND
     unbound = "" if run.late_ns is not None else ": without a late bound, when the timer comes to rest"
+    only = f"only fired at t = {run.at(after[-1].call_t)}, for an add before" if after else "never fired"
     return Broken(
         "never-fired",
-        [last.call_i, last.end_i],
+        [last.call_i, last.end_i, *(fire.call_i for fire in after)],
         f"a task that is not cancelled fires exactly once{unbound}",
-        f"it was due by t = {run.at(due_t)}, {exact(run.facts.end_t - due_t)} before the end, and never fired",
+        f"it was due by t = {run.at(due_t)}, {exact(run.facts.end_t - due_t)} before the end, and {only}",
     )
 
 
@@ -217,8 +220,9 @@ def _causes(run: Run, in_force: list[InForce], fire: Call) -> list[Call]:
 
 
 def _may_find_it_ended(history: OperationHistory, add: Call) -> bool:
-    """Whether this is a reset without a result that may have come after the end of the task, and armed nothing."""
-    ended = any(call.call_i < add.end_i for call in (*history.fires, *_cancels(history)))
+    """Whether this is a reset without a result that may have come after the end of the task, or when a thread began to
+    run it, and armed nothing."""
+    ended = bool(history.fires) or any(cancel.call_i < add.end_i for cancel in _cancels(history))
     return add.f == "timer_reset" and add.out is None and ended
 
 
@@ -241,6 +245,8 @@ class _Stop(NamedTuple):
     """If set, it forbids only fires of this thread."""
     says: bool = True
     """Whether a cancel had a result."""
+    taken: Call | None = None
+    """The add that it cancelled, although it overlaps this add."""
 
 
 @T4.of_operation
@@ -353,7 +359,8 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
 
     A barrier that returned 1 also forbids a fire that was open. If the task was added again when it may have been
     passed to the executor, or during the cancel, the result may be about another add, so the barrier forbids nothing.
-    One exception: a thread that made all these calls, and starts the task itself afterwards.
+    One exception: a thread that made all these calls, and starts the task itself afterwards. Another exception: if the
+    cancelling thread had run the task for each add that was no longer open, a 1 is about the only open add.
     """
     stops = []
     in_force = history.in_force(run.early_ns or 0)
@@ -363,16 +370,21 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
         answered = [
             one.add for one in in_force if one.reaches(cancel.call_i) and one.add.end_i < cancel.call_i
         ]
-        deadline_t = _earliest_deadline_t(answered)
+        beside = [add for add in history.adds if add.call_i < cancel.end_i and add.end_i > cancel.call_i]
+        taken = _taken_beside(history, cancel, beside)
+        deadline_t = _earliest_deadline_t(answered if taken is None else [taken])
         if deadline_t is None:
             continue
-        beside = any(add.call_i < cancel.end_i and add.end_i > cancel.call_i for add in history.adds)
-        barrier = run.cancel_is_final(cancel.out) and not beside
+        barrier = run.cancel_is_final(cancel.out) and (taken is not None or not beside)
         one = len(answered) == 1
         # If one thread made all these calls and starts the task itself afterwards, the task was not running then.
         alone = cancel.out == 1 and all(add.th == cancel.th for add in answered)
         th = None
-        if one and not beside and cancel.out == 1 and (barrier or _had_run(history, answered[0], cancel)):
+        if taken is not None:
+            if not (barrier or _in_time(run, cancel.ret_t, deadline_t)):
+                continue
+            from_i = cancel.end_i
+        elif one and not beside and cancel.out == 1 and (barrier or _had_run(history, answered[0], cancel)):
             from_i = answered[0].call_i
         elif _in_time(run, cancel.ret_t, deadline_t):
             from_i = cancel.call_i
@@ -391,9 +403,20 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
                 from_i,
                 th,
                 cancel.out is not None,
+                taken,
             )
         )
     return stops
+
+
+def _taken_beside(history: OperationHistory, cancel: Call, beside: list[Call]) -> Call | None:
+    """The only add that overlaps the cancel, if the cancel returned 1, and its thread had run the task for each add
+    before: it cannot have cancelled another add (rule 3)."""
+    before = [add for add in history.adds if add.end_i < cancel.call_i]
+    runs = [fire for fire in history.fires if fire.th == cancel.th and fire.end_i < cancel.call_i]
+    if cancel.out != 1 or len(beside) != 1 or not before or len(runs) < len(before):
+        return None
+    return beside[0] if runs[-1].call_i > before[-1].end_i else None
 
 
 def _had_run(history: OperationHistory, add: Call, cancel: Call) -> bool:
@@ -465,7 +488,7 @@ def _key_stops(run: Run, history: OperationHistory) -> list[_Stop]:
 def _ruled_out(history: OperationHistory, stop: _Stop) -> Call | None:
     """The first fire that this stop forbids: the fire comes after the stop, and no later add may have armed the task
     again. (An add after the completion does not arm it.)"""
-    later = (add.call_i for add in history.adds if add.end_i > stop.call_i)
+    later = (add.call_i for add in history.adds if add.end_i > stop.call_i and add is not stop.taken)
     rearmed_i = NEVER if stop.f == "force_complete" else min(later, default=NEVER)
     fires = (fire for fire in history.fires if stop.from_i < fire.call_i < rearmed_i)
     return next((fire for fire in fires if stop.th in (None, fire.th)), None)
