@@ -762,6 +762,27 @@ def test_an_expiry_that_comes_before_its_play_begins_is_held(waited_for: bool) -
     assert peer.asked == ([[1]] if waited_for else [])
 
 
+def test_a_run_inside_its_own_add_holds_up_no_later_call() -> None:
+    """It comes too early, and its add has no answer while it is held."""
+    scene = Scene(Start("timer", "virtual", now_ns=0, gates=("timer_fire",)))
+    fire = {"f": "timer_fire", "id": "p1-t"}
+
+    def answers(call: Mapping[str, Any]) -> list[bytes]:
+        if call.get("id") == "p1-t":
+            return [_said("enter", **fire, during=call["n"]), _said("held", **fire, during=call["n"], hold=1)]
+        came = [_said("answer", n=call["n"])]
+        return [*came, _said("leave", **fire, during=1), _said("answer", n=1)] if call["m"] == "go" else came
+
+    peer = _Peer(answers)
+    run = _plays(peer, scene, VirtualClock())
+    program = SmallProgram(
+        "expiry", "", ((Expiry("t"),),), ("timer_fire",), before=(Add("t", 50), Add("u", 50))
+    )
+    play_of_it = Play(run, program, 1)
+    run.make_all(play_of_it.before, play_of_it)
+    assert peer.asked == [None, [1], None]
+
+
 class _Slow(_Peer):
     """A peer that answers the newest call when it is waited for, and not before."""
 

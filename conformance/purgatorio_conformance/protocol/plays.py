@@ -315,6 +315,8 @@ class Plays:
             if play is not None:
                 play.begun_s = time.monotonic()
             self.let_go(play)
+            if not self.session.conversation.free(lane):
+                self.let_go()  # its own call waits for an expiry that came too early
 
     def let_go(self, play: Play | None = None) -> None:
         """Resume all threads until they have returned, except for an expiry that must come later in this execution."""
