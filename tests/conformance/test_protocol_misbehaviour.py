@@ -14,7 +14,7 @@ import pytest
 from purgatorio_conformance import recording
 from purgatorio_conformance.protocol import failed_run
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects, describe_command
-from purgatorio_conformance.protocol.message import Add, Advance
+from purgatorio_conformance.protocol.message import Add, Advance, Cancel
 from purgatorio_conformance.protocol.played_order import PlayedOrder, Stop
 from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.script import ScriptPlayer
@@ -312,6 +312,18 @@ def test_a_hang_is_cut_down_to_the_calls_that_it_needs(
     twin = subject("", PATIENT)
     run = twin.run(PLAN, tmp_path / "twin.jsonl", silent)
     assert shortest_failed(twin, run, "hang", 1, 20, tmp_path) is None
+
+
+def test_an_error_is_cut_down_to_the_calls_that_it_needs(tmp_path: Path) -> None:
+    """A cancel of what is over."""
+    raising = subject("refuse-over", PATIENT)
+    record_runs([raising], tmp_path, ops=20)
+    trace = tmp_path / f"{raising.name}-seed1.jsonl.gz"
+    found = shortest_failed(raising, trace, "refused", 1, 20, tmp_path)
+    assert found is not None
+    assert [type(call) for call in found.script.calls][-1] is Cancel
+    assert len(found.script.calls) <= 3
+    assert '"err":"KeyError"' in found.session[-1].replace(" ", "")
 
 
 @pytest.mark.parametrize(("how", "kind"), [("refuse-over-of-many", "refused"), ("refuse-over", "raises")])

@@ -143,8 +143,8 @@ def shortest_of_run(
     A smaller plan of the same seed is tried first, because a long script is slow to minimize. `folder` is for its
     trace.
     """
-    paths = (path for path, _ in _shorter(subject, trace, seed, operations, folder))
-    shown = (shortest_of_trace(subject, path, clause) for path in paths)
+    traces = _shorter(subject, trace, seed, operations, folder)
+    shown = (shortest_of_trace(subject, path, clause) for path, _ in traces)
     return next(filter(None, shown), None)
 
 
@@ -167,10 +167,11 @@ def shortest_of_trace(
 def shortest_failed(
     subject: CommandSubject, trace: Path, kind: FailureKind, seed: int, operations: int, folder: Path
 ) -> Shortest | None:
-    """The shortest script found that fails with `kind`, from a recorded run in virtual time whose last call failed so:
-    the program became silent (`hang`) or ended (`died`)."""
+    """The shortest script found that fails with `kind`, from a recorded run in virtual time in which a call failed so:
+    the program became silent (`hang`), ended (`died`), or ended the call with an error (`refused`)."""
     hasty = replace(subject, limits=ChildLimits(silence_s=_HASTY_S))
-    for path, last in _shorter(hasty, trace, seed, operations, folder):
+    for path, account in _shorter(hasty, trace, seed, operations, folder):
+        last = account.refused if kind == "refused" else account.oldest and account.oldest[1]
         if last is not None and (found := shortest_failure(subject, path, last, kind)) is not None:
             return found
     return None
@@ -198,8 +199,8 @@ def shortest_failure(
 
 def _shorter(
     subject: CommandSubject, trace: Path, seed: int, operations: int, folder: Path
-) -> Iterator[tuple[Path, Call | None]]:
-    """The traces of runs with smaller plans, then that of the run itself; each with the call that did not return."""
+) -> Iterator[tuple[Path, Account]]:
+    """The traces of runs with smaller plans, then that of the run itself; each with its account."""
     for fewer in (few for few in _FEWER if few < operations):
         plan = subject.shape.make(seed, fewer, subject.threads, subject.tick_ns)
         # The record of the shorter run must not replace that of the whole run.
@@ -208,8 +209,8 @@ def _shorter(
         with suppress(SubjectFailed):
             again.run(plan, path, silent)
         if path.exists():
-            yield path, again.account.oldest and again.account.oldest[1]
-    yield trace, subject.account.oldest and subject.account.oldest[1]
+            yield path, again.account
+    yield trace, subject.account
 
 
 def order_of_run(subject: CommandSubject, run: RunResult, clause: str, path: Path) -> tuple[str, ...]:

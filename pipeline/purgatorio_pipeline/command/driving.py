@@ -258,6 +258,7 @@ _FAILS: Mapping[str, tuple[str, FailureKind]] = {
     "endless": ("P3", "hang"),
     "hang": ("hang", "hang"),
     "died": ("died", "died"),
+    "raises": ("P3", "refused"),
 }
 """For a failure of a run: the name of a script that shows it, and how the script fails."""
 
