@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,14 +27,14 @@ PROMISE: Final = Promise(
 )
 
 
-def judged(run: str, changes: Mapping[str, str]) -> JudgedRun:
+def judged(run: str, changes: Mapping[str, str], promise: Promise = PROMISE) -> JudgedRun:
     source = program("heap_timer")
     for old, new in changes.items():
         assert source.count(old) == 1, old
         source = source.replace(old, new)
     made: dict[str, Any] = {"__name__": "heap_timer"}
     exec(compile(source, "heap_timer.py", "exec"), made)
-    return play(run, of_timer(PROMISE, lambda promise: made["Adapter"]()))
+    return play(run, of_timer(promise, lambda promise: made["Adapter"]()))
 
 
 @pytest.mark.parametrize("run", [PLAN, PERIODIC])
@@ -46,6 +47,19 @@ def test_a_sound_heap_passes(run: str, seed: int, tasks: int, monkeypatch: pytes
     found = judged(run, {})
     assert not found.broken_off
     assert not [name for name in found.result.clauses if found.result.breaks(name)]
+
+
+@pytest.mark.parametrize(("ends", "broken"), [("handle.cancel()", set()), ("False", {"T3"})])
+def test_a_timer_with_periodic_tasks_alone_needs_no_add(
+    ends: str, broken: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that runs once is a periodic one that its first run cancels; the twin forgets that it is cancelled."""
+    monkeypatch.setattr(gated, "_OPERATIONS", 20)
+    alone = replace(PROMISE, lacks={"past": "no period of 0"})
+    changes = {"    def add(self": "    def _add(self", "return handle.cancel()": f"return {ends}"}
+    found = judged(PLAN, changes, alone)
+    assert {name for name in found.result.clauses if found.result.breaks(name)} >= broken
+    assert bool(broken) == any(map(found.result.breaks, found.result.clauses))
 
 
 @pytest.mark.parametrize(

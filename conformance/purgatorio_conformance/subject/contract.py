@@ -76,8 +76,9 @@ class SubjectFailed(Exception):
         return f"{self.subject}: {self.kind}: {self.why}"
 
 
+@runtime_checkable
 class Adds(Protocol):
-    """A timer with the method that every adapter needs."""
+    """A timer with tasks that run once."""
 
     def add(self, delay_ns: int, task: Callable[[], None]) -> object:
         """Run `task` after `delay_ns`. Returns a handle for `cancel`."""

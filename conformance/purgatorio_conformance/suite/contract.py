@@ -15,7 +15,6 @@ from typing import Final, Protocol, runtime_checkable
 
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.protocol.rule import Number, Text, field_rules
-from purgatorio_conformance.subject.contract import Adds
 from purgatorio_conformance.suite.probe import Probe
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.parse import Refusal
@@ -131,9 +130,9 @@ class Promise:
         return "O1" in PROFILES[self.profile].clauses if self.threads is None else self.threads
 
 
-class TimerUnderTest(Adds, Protocol):
-    """A timer whose clock is at 0. It also has `cancel` (`Cancels`) and `size` (`Counts`), unless it declares the
-    lack."""
+class TimerUnderTest(Protocol):
+    """A timer whose clock is at 0. It also has `add` (`Adds`), unless all its tasks are periodic, and `cancel`
+    (`Cancels`) and `size` (`Counts`), unless it declares the lack."""
 
     def advance(self, by_ns: int) -> None:
         """Move the clock forward by `by_ns`. Run all due tasks on the calling thread before returning."""

@@ -32,7 +32,7 @@ from purgatorio_conformance.protocol.message import MAX_TIME_NS, REPORTABLE, SPO
 from purgatorio_conformance.protocol.rule import written
 from purgatorio_conformance.subject.at_work import AtWork, ProcessThreads
 from purgatorio_conformance.subject.child import ALIVE, Quiet
-from purgatorio_conformance.subject.contract import Cancels, FailureKind, SubjectFailed
+from purgatorio_conformance.subject.contract import Adds, Cancels, FailureKind, SubjectFailed
 from purgatorio_conformance.suite.contract import (
     CAPABILITIES,
     LACKS,
@@ -487,6 +487,7 @@ _METHODS: Final[Mapping[str, tuple[type, str]]] = {
     "halts": (Closes, "close()"),
 }
 """The methods of a timer: required without the lack, or with the offer."""
+_FAR_NS: Final = 3_600_000_000_000
 
 
 class DrivenTimer:
@@ -508,13 +509,36 @@ class DrivenTimer:
                 )
         self._now_ns = now_ns
         self._handles: dict[str, object] = {}
+        self._over: set[str] = set()
+        self._period_ns = min(promise.longest_delay_ns or _FAR_NS, _FAR_NS)
+        self._least_ns = promise.tick_ns if "period-first" in promise.offers else None
+
+    def _add(self, name: str, delay_ns: int) -> object:
+        """Add a task. If the timer has only periodic tasks, the first run of one cancels it."""
+        timer, task = self._timer, partial(self._stage.around, "timer_fire", name)
+        if isinstance(timer, Adds):
+            return timer.add(delay_ns, task)
+        if not (isinstance(timer, Cancels) and isinstance(timer, (RepeatsAtRate, RepeatsAfterDelay))):
+            raise BadPromise("the timer has no add(delay_ns, task), and no periodic tasks that it can cancel")
+
+        def once() -> None:
+            self._over.add(name)
+            if name in self._handles:
+                timer.cancel(self._handles[name])
+            task()
+
+        period_ns = self._period_ns if self._least_ns is None else max(delay_ns, self._least_ns)
+        begin = timer.fixed_rate if isinstance(timer, RepeatsAtRate) else timer.fixed_delay
+        handle = begin(delay_ns, period_ns, once)
+        if name in self._over:
+            timer.cancel(handle)
+        return handle
 
     def made(self, call: Call) -> Fields:
         timer = self._timer
         match call:
             case {"m": "add", "id": str(name), "delay_ns": int(delay_ns)}:
-                task = partial(self._stage.around, "timer_fire", name)
-                self._handles[name] = timer.add(delay_ns, task)
+                self._handles[name] = self._add(name, delay_ns)
             case {
                 "m": "repeat",
                 "id": str(name),
@@ -530,8 +554,8 @@ class DrivenTimer:
             case {"m": "reset", "id": str(name), "delay_ns": int(delay_ns)} if isinstance(timer, Resets):
                 moved = timer.reset(self._handles[name], delay_ns)
                 return {} if moved is None else {"out": int(moved)}
-            case {"m": "cancel", "id": str(name)} if name not in self._handles:
-                # The cancel comes before its add has returned: the adapter has no handle yet.
+            case {"m": "cancel", "id": str(name)} if name not in self._handles or name in self._over:
+                # The cancel comes before its add has returned, so the adapter has no handle yet; or it has run.
                 return {"out": 0}
             case {"m": "cancel", "id": str(name)} if isinstance(timer, Cancels):
                 won = timer.cancel(self._handles[name])
