@@ -64,9 +64,12 @@ def test_the_twin_that_behaves_is_recorded_to_its_end(tmp_path: Path) -> None:
     assert not (tmp_path / "run.stderr").exists()
 
 
-def test_who_works_slowly_is_waited_for(tmp_path: Path) -> None:
-    """It is silent for far longer than it may be, but uses the processor. Its twin that uses none hangs."""
-    path = subject("work-slowly", QUICK).run(PLAN, tmp_path / "run.jsonl", silent)
+@pytest.mark.parametrize(("how", "limits"), [("work-slowly", QUICK), ("detach-after-stop", PATIENT)])
+def test_who_works_slowly_is_waited_for_and_who_detaches_is_not(
+    how: str, limits: ChildLimits, tmp_path: Path
+) -> None:
+    """The one is silent for too long, but uses the processor. The other has ended, though a process holds its pipes."""
+    path = subject(how, limits).run(PLAN, tmp_path / "run.jsonl", silent)
     assert str(check_files([path]).verdict) == "PASS"
 
 
@@ -314,27 +317,22 @@ def test_a_hang_is_cut_down_to_the_calls_that_it_needs(
     assert shortest_failed(twin, run, "hang", 1, 20, tmp_path) is None
 
 
-def test_an_error_is_cut_down_to_the_calls_that_it_needs(tmp_path: Path) -> None:
-    """A cancel of what is over."""
-    raising = subject("refuse-over", PATIENT)
-    record_runs([raising], tmp_path, ops=20)
-    trace = tmp_path / f"{raising.name}-seed1.jsonl.gz"
-    found = shortest_failed(raising, trace, "refused", 1, 20, tmp_path)
-    assert found is not None
-    assert [type(call) for call in found.script.calls][-1] is Cancel
-    assert len(found.script.calls) <= 3
-    assert '"err":"KeyError"' in found.session[-1].replace(" ", "")
-
-
 @pytest.mark.parametrize(("how", "kind"), [("refuse-over-of-many", "refused"), ("refuse-over", "raises")])
 def test_an_error_comes_again_after_what_was_asked_of_that_task_alone(
     how: str, kind: FailureKind, tmp_path: Path
 ) -> None:
-    """A cancel of what is over ends with an error; made behind its add alone it does not. The twin needs a crowd."""
-    (record,) = record_runs([subject(how, PATIENT)], tmp_path, ops=100)
+    """A cancel of what is over ends with an error; made behind its add alone it does not. The twin needs a crowd. It is
+    cut down to the calls that it needs."""
+    raising = subject(how, PATIENT)
+    (record,) = record_runs([raising], tmp_path, ops=100)
     assert record.failure is not None
     assert record.failure.kind == kind, record.failure.why
     assert "(cancel) with 'KeyError'" in record.failure.why
+    if kind == "raises":
+        assert record.failure.trace is not None
+        found = shortest_failed(raising, record.failure.trace, "refused", 1, 20, tmp_path)
+        assert found is not None
+        assert [type(call) for call in found.script.calls] == [Add, Cancel], "of a task without a delay"
 
 
 @pytest.mark.parametrize(("how", "kind"), [("refuse-some-spin", "hang"), ("refuse-all-spin", "raises")])
@@ -400,12 +398,6 @@ def test_the_twin_that_behaves_at_its_gates_is_recorded_to_its_end(tmp_path: Pat
     run = read_run(gated.run(make_plan(1, 200, 1, 1_000_000), tmp_path / "run.jsonl", silent))
     assert run.end == End(len(run.events), 0)
     assert run.count("timer_fire") > 0
-
-
-def test_who_detaches_keeps_nobody_waiting(tmp_path: Path) -> None:
-    """A subject that has ended is over, though another process holds its pipes; and that one is ended as well."""
-    path = subject("detach-after-stop", PATIENT).run(PLAN, tmp_path / "run.jsonl", silent)
-    assert str(check_files([path]).verdict) == "PASS"
 
 
 def test_last_words_are_in_the_text_and_beside_the_trace(tmp_path: Path) -> None:
