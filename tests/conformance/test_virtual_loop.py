@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -87,3 +88,21 @@ def test_the_clock_stops_at_each_wait(spent: bool, monkeypatch: pytest.MonkeyPat
     judged = play(SCOPE, of_timer(PROMISE, lambda _: Adapter(spent=spent)))
     assert not judged.broken_off, judged.broken_off
     assert bool(broken(judged.result)) == spent
+
+
+def test_an_error_that_nobody_retrieves_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Its finalizer raises nothing, also amid pytest's own work. The error of a callback is raised."""
+
+    async def fails() -> None:
+        raise TimeoutError("no answer")
+
+    loop = VirtualLoop()
+    loop.begin(fails())
+    gc.collect()
+    assert [one.getMessage() for one in caplog.records] == [
+        "Task exception was never retrieved: TimeoutError('no answer')"
+    ]
+    loop.call_soon(int, "none")
+    with pytest.raises(ValueError, match="none"):
+        loop.settle()
+    loop.close()

@@ -78,7 +78,9 @@ def _not_late(ways: Sequence[CommandSubject]) -> str:
     if any(way.virtual for way in ways) or (of.late_ns is None and of.late_real_ns is None):
         return ""
     if of.late_ns is None:
-        return "not tested (no late_ns, no run in virtual time): a late task, unless all threads sleep meanwhile"
+        return (
+            "not tested (no late_ns, no run in virtual time): a late task, unless all threads sleep meanwhile"
+        )
     turn = f" ({exact(of.tick_ns * of.wheel_size)})" if of.tick_ns and of.wheel_size else ""
     allowed = exact(of.late_ns + first.late_slack_ns)
     return (
