@@ -86,8 +86,10 @@ def _lost_to_nobody(run: Run, history: OperationHistory) -> Broken | None:
     registration, claim = history.registration, history.claim
     if registration is None or registration.out != 0 or len(history.registrations) > 1 or history.cancelled:
         return None
-    if not run.records("try_complete") or history.may_have_claimed:
+    if history.may_have_claimed:
         return None
+    if not run.records("try_complete") and run.facts.threads > 1:
+        return None  # another thread may be in a try_complete
     attempts = [*history.tries, *history.fires]
     if claim is None:
         if not run.whole or any(attempt.ret_i is None or attempt.err is not None for attempt in attempts):
