@@ -48,6 +48,8 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
     occasions = 0
     unanswered = history.in_force(early_ns, cancelled=True)
     for fire in history.fires:
+        if run.facts.halted_i is not None and run.facts.halted_i < fire.call_i:
+            break  # T4 forbids this fire, early or not
         unanswered = [one for one in unanswered if one.until_i >= fire.call_i]
         adds = [one.add for one in unanswered if one.reaches(fire.call_i)]
         deadlines = [add.deadline_t for add in adds if add.deadline_t is not None]
