@@ -34,12 +34,14 @@ def at_the_end(run: Run, due_t: int, added_i: int) -> Due:
     """Whether a task that was added by the call `added_i`, and due at `due_t`, must have run by the end of the run. It
     must if the declared late bound has passed, or if a `quiesce` came a reaper's period or more after `due_t`. (The
     shorter of this period and the late bound counts. Without a late bound, two ticks count.) In virtual time, it must
-    have had a chance to run."""
+    have had a chance to run. At a `quiesce`, an `advance_clock` without a return is a chance too: a stop may have left
+    it without an answer."""
     facts, late_ns = run.facts, run.late_ns
-    if run.chance_t(due_t, added_i) == MAX_INT:
-        return Due.NOT_YET
     slack_ns = SETTLED_TICKS * (run.tick_ns or 0) if late_ns is None else min(late_ns, REAPER_PERIOD_NS)
-    if facts.rest_t is not None and due_t + slack_ns <= facts.rest_t:
+    rests = facts.rest_t is not None and due_t + slack_ns <= facts.rest_t
+    if run.chance_t(due_t, added_i) == MAX_INT and not (rests and run.advances_after(added_i)):
+        return Due.NOT_YET
+    if rests:
         return Due.OVERDUE
     if late_ns is not None:
         return Due.OVERDUE if due_t + late_ns < facts.end_t else Due.NOT_YET

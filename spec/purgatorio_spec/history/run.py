@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from purgatorio_spec.durations import clock_time, exact
@@ -143,6 +144,11 @@ class Run:
         while place < len(advances) and advances[place].call_i < added_i:
             place += 1
         return advances[place].ret_t if place < len(advances) else MAX_INT
+
+    def advances_after(self, i: int) -> bool:
+        """Whether an `advance_clock` without a return began after position `i`."""
+        open_ones = takewhile(lambda one: one.ret_t == MAX_INT, reversed(self.facts.advances))
+        return any(one.call_i > i for one in open_ones)
 
     def cancel_is_final(self, out: int | None) -> bool:
         """Whether the task must not run after a cancel with this result. With one thread, a cancel that returned 1 is
