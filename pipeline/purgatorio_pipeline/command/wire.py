@@ -213,7 +213,6 @@ def _record(asked: RunOptions, path: Path, output: CheckOutput) -> tuple[list[Fa
         click.echo(f"trace: {path}", err=True)
     what = f"driving {asked.shown}{_drawn_words(asked)}"
     failures: list[Failure] = []
-    left: list[str] = []
     try:
         with progress(what, len(asked.scenes), "scenes", quiet=output.json) as going:
             played = itertools.count(1)
@@ -223,23 +222,22 @@ def _record(asked: RunOptions, path: Path, output: CheckOutput) -> tuple[list[Fa
                     with going.aside():
                         click.echo(line, err=True)
 
-            asyncio.run(
-                _stoppable(
-                    record(asked, path, failures, told, lambda: going.tell(next(played)), going.say, left)
-                )
-            )
+            run = record(asked, path, failures, told, lambda: going.tell(next(played)), going.say)
+            asyncio.run(_stoppable(run))
     except NoBroker as nobody:
         raise _Unreachable(
             f"no broker: {nobody}\nCheck the address. For a TLS listener use --tls; SASL is not supported."
         ) from None
     except (KeyboardInterrupt, asyncio.CancelledError) as ended:
         click.echo("stopped: created topics and groups are deleted, the recording is judged", err=True)
-        for tool, kind in (("kafka-topics.sh", "topic"), ("kafka-consumer-groups.sh", "group")):
-            if names := [one for one in left if one.startswith(kind)]:
+        made, delete = asked.made, f"--bootstrap-server {asked.shown} --delete"
+        for tool, kind, names in (
+            ("topics", "topic", made.topics), ("consumer-groups", "group", made.groups),
+        ):  # fmt: skip
+            if names:
+                each = " ".join(f"--{kind} {one}" for one in sorted(names))
                 click.echo(
-                    f"not deleted in time; delete them with: {tool} --bootstrap-server {asked.shown} --delete "
-                    + " ".join(f"--{one}" for one in names),
-                    err=True,
+                    f"not deleted in time; delete them with: kafka-{tool}.sh {delete} {each}", err=True
                 )
         if not path.exists():
             raise KeyboardInterrupt from None

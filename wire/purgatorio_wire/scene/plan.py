@@ -120,8 +120,6 @@ class PlanRun:
     """The clauses that are VIOLATED so far."""
     failures: list[Failure] = field(default_factory=list)
     """Internal errors of Purgatorio during the run. The trace is judged nevertheless."""
-    left: list[str] = field(default_factory=list)
-    """At the end: for each topic and group that is not deleted, the arguments of Kafka's tool that deletes it."""
 
     @property
     def lost(self) -> dict[str, str]:
@@ -180,7 +178,7 @@ class PlanRun:
         finally:
             controlling.cancel()
             await asyncio.gather(controlling, return_exceptions=True)
-            self.left += await clean_up(self.broker, self.recorder, self.told, clean_up_s)
+            await clean_up(self.broker, self.recorder, self.told, clean_up_s)
 
     def _in_time(self, scenes: list[SceneSpec], seconds: float) -> list[SceneSpec]:
         """Returns the scenes for which there is time. Reports the other scenes before the first one runs."""
@@ -405,9 +403,8 @@ class PlanRun:
 
 async def clean_up(
     broker: Broker, recorder: WireRecorder, told: Callable[[str], None], seconds: float = CLEAN_UP_SECONDS
-) -> list[str]:
-    """Deletes the topics and groups of the run, in a limited time. Reports the names that remain. Returns them as
-    arguments of Kafka's tools."""
+) -> None:
+    """Deletes the topics and groups of the run, in a limited time. Reports the names that remain in `broker.made`."""
     made, left = broker.made, sorted(broker.made.topics)
     play = Play(broker, recorder, "", random.Random(0))
     try:
@@ -425,12 +422,10 @@ async def clean_up(
     finally:
         play.close_all()
     made.topics.intersection_update(left)
-    options = [*((f"topic {one}") for one in left), *(f"group {one}" for one in sorted(made.groups))]
     left += sorted(made.groups)
     if left:
         more = " ..." if len(left) > 10 else ""
         told(f"not deleted, because the broker refused or did not answer: {', '.join(left[:10])}{more}")
-    return options
 
 
 async def _delete_groups(play: Play, conn: Connection) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 from purgatorio_spec.failure import Failure
 from purgatorio_wire.client.connection import Address
 from purgatorio_wire.client.recorder import WireRecorder
-from purgatorio_wire.scene.broker import Second
+from purgatorio_wire.scene.broker import Made, Second
 from purgatorio_wire.scene.broker_probe import look_at
 from purgatorio_wire.scene.plan import PlanRun
 from purgatorio_wire.scene.random_scene import RandomScene
@@ -45,6 +45,8 @@ class RunOptions:
     """A random program to run three times."""
     name: str | None = None
     """The name of the run. Default: a unique name."""
+    made: Made = field(default_factory=Made)
+    """After the run, what it could not delete."""
 
 
 async def record(
@@ -54,12 +56,11 @@ async def record(
     told: Callable[[str], None],
     played: Callable[[], None] = lambda: None,
     found: Callable[[str], None] = lambda line: None,
-    left: list[str] | None = None,
 ) -> None:
     """Runs the scenes and writes the trace to `path`. Adds to `failures` internal errors, which end a scene or the run
     and leave a complete trace. Raises NoBroker if no broker of the protocol answers.
 
-    `told`, `played`, `found` and `left` have the same meaning as in `PlanRun`.
+    `told`, `played` and `found` have the same meaning as in `PlanRun`.
 
     A run that is stopped from outside leaves a trace without an end record, so no clause is PASS.
     """
@@ -68,6 +69,7 @@ async def record(
     writer: list[Callable[[WireEvent], None]] = [first.append]
     recorder = WireRecorder(lambda event: writer[0](event))
     broker = await look_at(asked.address, recorder, asked.declared, run, asked.second, asked.pid)
+    broker.made = asked.made
     header = WireHeader(
         run=asked.name or f"wire-{run}",
         broker={
@@ -96,7 +98,6 @@ async def record(
         asked.drawn_seconds,
         asked.program,
         failures=failures,
-        left=[] if left is None else left,
     )
     try:
         await playing.play(list(asked.scenes), asked.seconds)
