@@ -41,7 +41,7 @@ from purgatorio_wire.clause.consumer_group import consumer_groups
 from purgatorio_wire.clause.coordinator import coordinated
 from purgatorio_wire.clause.cut_connection import cut_connections, unread_answers
 from purgatorio_wire.clause.exchange import about_all, answered_once, decodes, in_order, one_at_a_time
-from purgatorio_wire.clause.fetch import at_followers, fetches, sessions, turns
+from purgatorio_wire.clause.fetch import at_followers, compacted, fetches, sessions, turns
 from purgatorio_wire.clause.group_description import coordinators, described
 from purgatorio_wire.clause.group_responses import coordinator_away, failed, refused_at_sight, standings
 from purgatorio_wire.clause.membership import memberships
@@ -57,6 +57,7 @@ from purgatorio_wire.clause.topic import (
     elections,
     epochs_ended,
     offsets_listed,
+    pages,
     settings_changed,
     settings_described,
     topics_come_and_go,
@@ -147,12 +148,14 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("X4", _of_topics(about_all)),
     ("F1 F2 F3 F4 F5 F6 F7 F8 F9 M1 D1 R1 R2 R3 R4", _of_topics(fetches)),
     ("F3", _of_topics(at_followers)),
+    ("M1", _of_topics(compacted)),
     ("F6", _of_bounds(sessions)),
     ("F7", lambda wire, scene, topics: turns(scene, topics)),
     ("F8 M1 M2 M3 M4 M5 M6 M7 R5 R8", _of_topics(produces)),
     ("M4", _of_topics(back_in_sync)),
     ("A1 A2", _of_topics(topics_come_and_go)),
     ("A1", _of_topics(settings_described)),
+    ("A1", _of_topics(pages)),
     ("A1", _of_topics(settings_changed)),
     ("A1 A2 A3 D1 E1 M1", _of_topics(done_in_time)),
     ("D1", _of_topics(deletes_records)),

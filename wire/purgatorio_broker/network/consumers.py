@@ -124,8 +124,8 @@ class Consumers:
                 return Beat(epoch=epoch)
             elif not member.takes(epoch, frozenset() if self._shares else owned):
                 return Beat(ErrorCode.fenced_member_epoch)
-            if subscribed is not None and [*subscribed] != member.subscribed:
-                member.subscribed = [*subscribed]
+            if subscribed is not None and ([*subscribed], pattern) != (member.subscribed, member.pattern):
+                member.subscribed, member.pattern = [*subscribed], pattern
                 self._change(group)
             member.heard_s = now_s
             before = member.assigned

@@ -163,7 +163,8 @@ class _Group:
 
     @property
     def subscribed(self) -> set[tuple[str, ...]]:
-        return {member.topics for member in self.members.values()}
+        """The subscriptions of its members, without empty ones: such a member gets no partition."""
+        return {member.topics for member in self.members.values() if member.topics}
 
     @property
     def session_ms(self) -> int | None:
@@ -381,7 +382,7 @@ class _Group:
             self.members[name] = _Member(
                 one, rebalance_ns, instance=text(one.body, "instance_id"), topics=topics
             )
-        elif topics and topics != self.members[name].topics:
+        elif topics != self.members[name].topics and any(one.body.get(x) is not None for x in _SUBSCRIPTIONS):
             yield from self._changes(one)
             self.members[name].topics = topics
         member, now = self.members[name], integer(one.got, "member_epoch")

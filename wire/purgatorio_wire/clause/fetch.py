@@ -29,7 +29,7 @@ from purgatorio_wire.history.finding import (
     named,
     undecided,
 )
-from purgatorio_wire.history.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items
+from purgatorio_wire.history.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
 from purgatorio_wire.history.log import (
     COMMITTED,
     EPOCH_FAR,
@@ -39,6 +39,7 @@ from purgatorio_wire.history.log import (
     Topics,
     corrupt,
     fetched,
+    produced,
     unknown_topic,
 )
 from purgatorio_wire.history.stopped_replica import stopped_spans
@@ -173,6 +174,24 @@ def turns(scene: Scene, topics: Topics) -> Rows:
                     )  # fmt: skip
 
 
+def compacted(_: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """M1, for a compacted topic: the last record of each key stays. A record without a value stays for
+    `delete.retention.ms`, which is longer than a scene."""
+    appended: dict[Part, dict[str, int]] = defaultdict(dict)
+    for one in scene.of("produce", "fetch"):
+        for part, batches, answer in produced(one):
+            for batch in batches if not integer(answer, "error_code") else ():
+                if key := text(batch, "key"):
+                    appended[part][key] = integer(answer, "base_offset", -1)
+        for part, what, answer in fetched(one):
+            topic, last = topics.topics.get(part.topic), {*appended[part].values()}
+            there = {integer(x, "base") for x in items(answer, "records") if integer(x, "count")}
+            whole = not last or integer(what, "fetch_offset") or len(there) > max(last)
+            if topic is not None and topic.compacts and there and not whole:
+                gone, allowed = sorted(last - there), f"the last records of their keys, {sorted(last)}"
+                yield checked("M1", "compacted-away", one, not gone, allowed, f"none at {gone}")
+
+
 def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """F3, for a consumer's fetch that waits at a follower (KIP-392): replicated records answer it. A follower gets the
     new high watermark with its next fetch, which may wait. So the bound is half of the remaining wait."""
@@ -215,7 +234,9 @@ def _fetchings(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetchin
             for part, what, answer in fetched(one)
             for log in (topics.logs[part],)
         ]
-        if asked:
+        if asked and not any(
+            x.part.topic in topics.topics and topics.topics[x.part.topic].compacts for x in asked
+        ):
             yield Fetching(bounds, scene, topics, one, asked)
 
 

@@ -95,6 +95,10 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 if answer is not None and all(forbids):
                     right, allowed = integer(answer, "error_code"), f"an error: {forbids[0]}"
                     yield checked("M1", "forbidden-accepted", one, right, allowed, "the append is accepted")
+                    if wrong := [integer(x, "batch_index") for x in items(answer, "record_errors")]:
+                        allowed = f"errors of all {count} records, which have the same key"
+                        same = wrong == [*range(count)]
+                        yield checked("M1", "other-records", one, same, allowed, f"errors of records {wrong}")
             elif "max.message.bytes" in topic.configs and integer(answer, "error_code") == TOO_LARGE:
                 allowed = "no error: the topic's max.message.bytes allows the batch"
                 yield broken("M1", "refused", one, allowed, named(TOO_LARGE))
@@ -139,7 +143,8 @@ def _forbids(bounds: Bounds, topic: Topic, one: Exchange, batches: list[Body]) -
     for configs in topic.settings(one, bounds.declared.late_topics_ms * MS):
         small = size > limit(configs, "max.message.bytes", size)
         compacts = "compact" in configs.get("cleanup.policy", "").split(",")
-        keys = "a compacted topic takes no record without a key" if compacts else ""
+        lacks = compacts and not all(text(batch, "key") for batch in batches)
+        keys = "a compacted topic takes no record without a key" if lacks else ""
         why.append(f"a batch of {size} bytes is above max.message.bytes" if small else keys)
     return why
 

@@ -34,6 +34,12 @@ def _told(lane: Lane, since_t: int, bytes_per_s: int) -> Rows:
     asked = [one for one in lane.requests if one.api in ("produce", "fetch") and one.t >= since_t]
     size = sum(map(_bytes, asked))
     told = any(one.throttled_ms for one in asked)
+    if asked and not bytes_per_s:
+        allowed = "no throttle time: the quota of the client was removed"
+        yield checked(
+            "Q1", "throttled-without-quota", asked[-1], not told, allowed, f"a throttle time for {size} bytes"
+        )
+        return
     most = TIMES * bytes_per_s * (WINDOW_S + (asked[-1].t - since_t) / 1e9) if asked else 0
     if asked and (told or size > most):
         allowed = f"a throttle time: the quota is {bytes_per_s} bytes a second"

@@ -69,6 +69,7 @@ REFUSED: Final = frozenset({37, 38, 39, 40, 44})
 MOVES: Final = frozenset({5, 6})
 LATEST, EARLIEST, LARGEST_TIME, EARLIEST_LOCAL, LATEST_TIERED = range(-1, -6, -1)
 OF_EPOCH: Final = "offset_for_leader_epoch"
+PAGES: Final = "describe_topic_partitions"
 SINCE_EVER, EVER = 0, 1 << 61
 """Timestamps before and after the timestamp of every record."""
 ENDS: Final = {
@@ -312,7 +313,7 @@ def _not_made(scene: Scene, one: Exchange, name: str, cause: Way) -> Rows:
 def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> Iterator[tuple[Exchange, Body]]:
     """The responses about a topic to Metadata and DescribeTopicPartitions, for requests from `since_t` on that were
     answered before `until`. Without responses about an id that no topic has."""
-    for one in scene.of("metadata", "describe_topic_partitions"):
+    for one in scene.of("metadata", PAGES):
         if one.t >= since_t and one.answer_t is not None and one.answer_t < until:
             told = (said for said in items(one.got, "topics") if text(said, "name") == name)
             yield from ((one, said) for said in told if integer(said, "error_code") != UNKNOWN_TOPIC_ID)
@@ -325,7 +326,7 @@ def _led(topic: Topic, told: list[tuple[Exchange, Body]]) -> Rows:
     for one, said in told:
         nodes = [integer(node, "node_id") for node in items(one.got, "brokers")]
         shown = sorted(integer(part, "partition_index") for part in items(said, "partitions"))
-        if topic.partitions and not integer(said, "error_code"):
+        if one.api != PAGES and topic.partitions and not integer(said, "error_code"):
             right = shown == [*range(len(shown))] and topic.partitions <= len(shown) <= most
             allowed = f"{topic.partitions} to {most} partitions, from 0 on"
             yield checked("A1", "other-partitions", one, right, allowed, f"partitions {shown}")
@@ -335,6 +336,32 @@ def _led(topic: Topic, told: list[tuple[Exchange, Body]]) -> Rows:
             if len(nodes) == topic.replicas == 1 and not integer(part, "error_code"):
                 right, seen = leader in nodes and held == [nodes] * 2, f"leader {leader}, replicas {held}"
                 yield checked("A1", "other-leader", one, right, f"leader {nodes[0]}, the only replica", seen)
+
+
+def pages(_: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """A1: a page of DescribeTopicPartitions lists the partitions of the topics in order, from its cursor to its limit,
+    and the next cursor names the following partition (KIP-966)."""
+    for one in scene.of(PAGES):
+        names = sorted(text(asked, "name") for asked in items(one.body, "topics"))
+        sizes = [topics.topics[x].partitions_at(one.t) or 0 for x in names if x in topics.topics]
+        got, cursors = one.got or {}, [one.body.get("cursor"), (one.got or {}).get("next_cursor")]
+        if len(sizes) < len(names) or 0 in sizes or any(x.get("error_code") for x in items(got, "topics")):
+            continue
+        since, told = ([_place(x)] if isinstance(x, dict) else [] for x in cursors)
+        limit = integer(one.body, "response_partition_limit")
+        every = ((x, at) for x, size in zip(names, sizes, strict=True) for at in range(size))
+        rest = [x for x in every if not since or x >= since[0]]
+        shown = [
+            (text(x, "name"), integer(part, "partition_index"))
+            for x in items(got, "topics") for part in items(x, "partitions")
+        ]  # fmt: skip
+        right, wanted = (shown, told) == (rest[:limit], rest[limit : limit + 1]), rest[: limit + 1]
+        allowed = f"{limit} partitions at most, and the cursor of the next, of {wanted}"
+        yield checked("A1", "other-partitions", one, right, allowed, f"partitions {shown}, cursor {told}")
+
+
+def _place(cursor: Body) -> tuple[str, int]:
+    return text(cursor, "topic_name"), integer(cursor, "partition_index")
 
 
 def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> Rows:

@@ -30,6 +30,7 @@ TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 """The attribute of a batch that has no client records, but the marker that ends a transaction."""
 _CRC_ENDS: Final = 21
+_CODECS: Final = 7
 _GZIP: Final = 1
 """The codec, in the last byte of the attributes."""
 MOST_BATCHES: Final = 10_000
@@ -39,7 +40,8 @@ MOST_BATCHES: Final = 10_000
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
     """The header of a batch: the offsets of its first and last record, the number of records, the size in bytes, the
-    producer, and whether it is part of a transaction, or the marker of its end. `corrupt`: the checksum is wrong."""
+    producer, and whether it is part of a transaction, or the marker of its end. `corrupt`: the checksum is wrong.
+    `key`: that of the first record, in hex, if the batch is not compressed."""
 
     base: int
     last: int
@@ -49,17 +51,21 @@ class BatchFacts:
     written: Written = BY_NOBODY
     transactional: bool = False
     control: bool = False
+    key: str = ""
 
     def plain(self) -> dict[str, object]:
-        flags = {name: True for name in ("corrupt", "transactional", "control") if getattr(self, name)}
+        flags: dict[str, object] = {
+            name: True for name in ("corrupt", "transactional", "control") if getattr(self, name)
+        }
         written = self.written._asdict() if self.written.producer_id >= 0 else {}
+        flags |= {"key": self.key} if self.key else {}
         return {
             "base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes, **written, **flags,
         }  # fmt: skip
 
 
 def batch_of(
-    values: Sequence[bytes], timestamp_ms: int = 0, written: Written = BY_NOBODY, attributes: int = 0,
+    values: Sequence[bytes | None], timestamp_ms: int = 0, written: Written = BY_NOBODY, attributes: int = 0,
     key: bytes | None = None, falls: bool = False,
 ) -> bytes:  # fmt: skip
     """A batch of records with these values, as a producer sends it. All records have the same key (or none) and the
@@ -143,6 +149,23 @@ def batches(data: bytes) -> list[BatchFacts]:
             return found or [BatchFacts(-1, -1, 0, len(data))]
         corrupt = crc32c(data[at + _CRC_ENDS : at + size]) != crc
         flags = bool(attributes & TRANSACTIONAL), bool(attributes & CONTROL)
-        found.append(BatchFacts(base, base + last_delta, count, size, corrupt, Written(*written), *flags))
+        records = data[at + _HEAD.size : at + size] if count > 0 and not attributes & _CODECS else b""
+        key = "" if flags[1] else _first_key(records).hex()
+        found.append(
+            BatchFacts(base, base + last_delta, count, size, corrupt, Written(*written), *flags, key)
+        )
         at += size
     return found
+
+
+def _first_key(records: bytes) -> bytes:
+    """The key of the first record, which follows four numbers of variable length and a byte of attributes."""
+    at, numbers = 0, list[int]()
+    while at < len(records) and len(numbers) < 4:
+        at, value, shift = at + (len(numbers) == 1), 0, 0
+        for byte in records[at : at + 10]:
+            at, value, shift = at + 1, value | (byte & 127) << shift, shift + 7
+            if byte < 128:
+                break
+        numbers.append(value >> 1 ^ -(value & 1))
+    return records[at : at + max(numbers[-1], 0)] if len(numbers) == 4 else b""

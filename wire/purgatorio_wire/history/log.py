@@ -275,6 +275,11 @@ class Topic:
     grown: list[tuple[int, int | None, int]] = field(default_factory=list)
     """For each CreatePartitions without an error: the time of the request, of the response, and the new number."""
 
+    @property
+    def compacts(self) -> bool:
+        """Whether it was created as a compacted topic."""
+        return "compact" in self.configs.get("cleanup.policy", "")
+
     def settings(self, one: Exchange, late_ns: int) -> list[dict[str, str]]:
         """The settings that may be in effect when the broker handles this request. `late_ns`: the time for which a
         broker may work with the former settings after it has shown the new ones."""

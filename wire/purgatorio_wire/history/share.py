@@ -215,8 +215,8 @@ class ShareGroup:
             if said.by.member == member and said.part == held.part and offset in said.types:
                 if said.by.answer_t <= held.by.t or said.by.error in (GONE, NOT_THE_NEXT):
                     continue
-                if said.error == INVALID:  # without an effect
-                    continue
+                if said.error == INVALID or (said.error == NOT_HELD and said.types[offset] != RENEW):
+                    continue  # refused as a whole
                 sure = said.error == 0 and one.t >= held.answer_t
                 if said.types[offset] == RENEW:  # KIP-1222
                     begins_t, lasts_t = one.t if sure else begins_t, max(lasts_t, said.by.answer_t)

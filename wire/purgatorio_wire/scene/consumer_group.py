@@ -86,7 +86,7 @@ class Consumer:
     """The other topics of its subscription. They may not exist yet."""
     assignor: str | None = None
     pattern: str | None = None
-    """The regular expression of its subscription, in place of names."""
+    """The regular expression of its subscription, in place of names. An empty one ends this subscription."""
 
     async def beat(
         self, epoch: int | None = None, owns: Owned | None = None, member: str | None = None, whole: bool = False,
@@ -105,7 +105,7 @@ class Consumer:
             "group_id": self.group, "member_id": member or self.id,
             "member_epoch": self.epoch if epoch is None else epoch,
             "instance_id": self.instance, "rack_id": None, "rebalance_timeout_ms": self.rebalance_ms if whole else -1,
-            "subscribed_topic_names": ([] if self.pattern else [self.topic, *self.later]) if whole else None,
+            "subscribed_topic_names": ([self.topic, *self.later] if self.pattern is None else []) if whole else None,
             "subscribed_topic_regex": self.pattern if whole else None,
             "server_assignor": self.assignor, "topic_partitions": None if owns is None else _named(owns), **odd,
         }  # fmt: skip
@@ -368,8 +368,9 @@ async def silent_consumer(play: Play) -> None:
     """A static member stops sending heartbeats. In another group, a static member leaves for a while and does not
     return. Each of the two is removed at its session time-out, and the other member of its group gets its partitions.
     In a third group, a member that subscribes by a regular expression, and sends only heartbeats without changes,
-    stays in the group. In another group, a new topic matches such an expression. In the end, classic members join the
-    third group, and members of KIP-848 a former classic group."""
+    stays in the group. In another group, a new topic matches such an expression, and a member changes its subscription
+    to no topic, and to names. In the end, classic members join the third group, and members of KIP-848 a former classic
+    group."""
     play.need(BEAT)
     session_ms = _judged_session(play.broker.declared.consumer_session_ms)
 
@@ -456,13 +457,20 @@ async def _other_protocol(one: Consumer) -> None:
 
 
 async def _matched(play: Play) -> None:
-    """A topic is created that a regular expression matches, and its members get the partitions."""
+    """A topic is created that a regular expression matches, and its members get the partitions. Then one of them
+    subscribes to nothing, and to the topics by their names."""
     if play.offers(BEAT, least=FIRST_PATTERNS):
-        (one,) = await consumers(play, 1, by_pattern=True)
-        now = await settled([one])
-        await play.create(one.topic + MORE, partitions=2)
-        await settled([one], now, PARTITIONS + 2)
-        await one.leave()
+        one, other = both = await consumers(play, 2, by_pattern=True)
+        now = await settled(both)
+        await play.create(more := one.topic + MORE, partitions=2)
+        now = await settled(both, now, PARTITIONS + 2)
+        other.later = (more,)
+        for pattern in ("", None):
+            other.pattern = pattern
+            await other.beat(whole=True)
+            now = await settled(both, now, PARTITIONS + 2)
+        for each in both:
+            await each.leave()
 
 
 async def _removed(stays: Consumer, silent: Consumer, epoch: int, session_ms: int) -> None:

@@ -359,8 +359,8 @@ async def share_woken(play: Play) -> None:
 async def share_acknowledge(play: Play) -> None:
     """A member releases a batch in parts, by ShareAcknowledge and with ShareFetch, while another member waits. Accepted
     and rejected records are not delivered again. A member cannot acknowledge records that another member has acquired,
-    or that it has released, also with a ShareFetch that returns a new record. Invalid acknowledgements are refused
-    as a whole. A ShareFetch with a limit gets a part of a batch. One record is released after each
+    or that it has released, also with a ShareFetch that returns a new record. Such acknowledgements, and invalid ones,
+    are refused as a whole. A ShareFetch with a limit gets a part of a batch. One record is released after each
     delivery, until the delivery count limit."""
     first, second = await sharers(play, 2)
     wait = play.wait_ms(WAIT_MS)
@@ -379,7 +379,8 @@ async def share_acknowledge(play: Play) -> None:
                 await first.fetch(0, {0: [(*released, RELEASE)]})
             second.took(await sent)
             await play.ask_all(second.say(ACCEPT, base + 3))
-            await play.ask_all(first.say(ACCEPT, released[0]))
+            both = ((base, base, ACCEPT), (released[0], released[0], ACCEPT))
+            await play.ask_all(first.acknowledge({0: both}))
             await second.accept()
         await play.ask_all(first.say(ACCEPT, base))
         if alone:

@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from purgatorio_wire.clause.topic import APPEND, DELETE, NO_VALUE, OF_TOPIC, SET, SUBTRACT
+from purgatorio_wire.clause.topic import APPEND, DELETE, NO_VALUE, OF_TOPIC, PAGES, SET, SUBTRACT
 from purgatorio_wire.client.connection import API_KEYS, Connection, NoAnswer, Sent
 from purgatorio_wire.client.message import versions_of
+from purgatorio_wire.client.record_batch import batch_of
 from purgatorio_wire.history.history import integer, integers, items, text
 from purgatorio_wire.history.log import FETCHED, GONE, parts
 from purgatorio_wire.scene.asker import SOFTWARE, codes, first_append, first_of, settle
@@ -43,6 +44,10 @@ ELECTION_MS: Final = 10_000
 ELECTIONS: Final = 20
 MOVED_MS: Final = 30_000
 SMALL_BATCH: Final = 1000
+SEGMENT_MS: Final = 1200
+COMPACTED: Final = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
+COMPACTED_MS: Final = 60_000
+"""Kafka looks for topics to compact every 15 s."""
 SETTINGS: Final[Sequence[tuple[str, str, Sequence[tuple[int, str | None]]]]] = (
     ("max.message.bytes", f"{SMALL_BATCH}", ((SET, f"{100 * SMALL_BATCH}"), (SET, f"{SMALL_BATCH}"))),
     ("message.timestamp.type", "LogAppendTime", ()),
@@ -111,8 +116,9 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
 @scene("topics", "A1 created-twice, A1 not-in-effect, A2 not-in-effect, A2 left-to-its-time-out, X4")
 async def topics(play: Play) -> None:
     """A topic is created, created again (refused), deleted by its id, and created for the second time. Then one request
-    creates two topics, and another request has a valid topic and an invalid topic. If the broker creates topics on
-    request, Metadata creates a topic, and creates it again after its deletion."""
+    creates two topics, and another request has a valid topic and an invalid topic.
+    DescribeTopicPartitions pages through the partitions. If the broker creates topics on request, Metadata creates a
+    topic, and creates it again after its deletion."""
     play.need("create_topics", "metadata")
     for count in (1, 2):
         names = [play.unique("t") for _ in range(count)]
@@ -121,9 +127,14 @@ async def topics(play: Play) -> None:
             await play.until_told(name, 0)
         if play.offers("metadata", least=12) and {*names} <= {*play.broker.ids}:
             await _named_by_id(play, *names)
-        if play.offers("describe_topic_partitions"):
-            asked = {"topics": [{"name": name} for name in names], "response_partition_limit": 2000}
-            await play.ask(await play.admin(), "describe_topic_partitions", asked)
+        places = [{"topic_name": name, "partition_index": at} for name in names for at in range(count)]
+        for place in (None, *places) if play.offers(PAGES) else ():
+            asked = {
+                "topics": [{"name": name} for name in names],
+                "response_partition_limit": 1,
+                "cursor": place,
+            }
+            await play.ask(await play.admin(), PAGES, asked)
         beside = [play.unique("t") for _ in range(count - 1)]
         play.broker.made.topics.update(beside)
         again = [{"name": name, **ONE} for name in (*names[:1], *beside)]
@@ -253,7 +264,7 @@ async def topic_settings(play: Play) -> None:
     for setting, value, changes in SETTINGS:
         topic, writer = await play.topic(configs={setting: value} if value else {}), await play.open("writer")
         for size in (20, SMALL_BATCH):
-            await play.ask_all(play.produce(writer, topic, acks=-1, size=size))
+            await play.ask_all(play.produce(writer, topic, acks=-1, size=size, records=2))
         if play.offers("produce", least=BATCHES_COUNT):
             await play.ask_all(play.produce(writer, topic, beside, acks=-1, twice=topic))
         if describes and changes:
@@ -276,6 +287,26 @@ async def topic_settings(play: Play) -> None:
             await play.pause(play.broker.declared.late_topics_ms)
             await _describe(play, writer, topic, beside, keys=(setting, UNREAD_SETTING))
             await play.ask_all(play.produce(writer, topic, acks=-1, size=SMALL_BATCH))
+
+
+@scene("topics", "M1 compacted-away", seconds=110)
+async def compaction(play: Play) -> None:
+    """The records of a topic have few keys, and one key ends with a record without a value. The client reads the topic
+    until the broker has removed former records of the keys."""
+    topic, writer = await play.topic(configs=COMPACTED), await play.open("writer")
+    for value, key in zip((b"1", b"2", b"3", None, b"5"), (b"a", b"b", b"a", b"b", b"c"), strict=True):
+        await play.ask_all(play.produce(writer, topic, acks=-1, corrupt=0, harm=_keyed(key, value)))
+        await play.pause(SEGMENT_MS)
+    async for _ in play.tries(1000, within_ms=COMPACTED_MS):
+        got = await play.fetch(writer, [(topic, 0, 0)], max_wait_ms=0)
+        if len([x for _, said in parts(got.body, FETCHED[1]) for x in items(said, "records")]) < 5:
+            return
+    play.cannot(f"the broker did not compact a topic within {COMPACTED_MS // 1000} s", "M1")
+
+
+def _keyed(key: bytes, value: bytes | None) -> Callable[[bytes], bytes]:
+    batch = batch_of([value], int(time.time()) * 1000, key=key)
+    return lambda _: batch
 
 
 @scene("topics", "A3 partitions-not-added, A3 not-refused-count, A3 not-in-effect, E1, F3 not-woken, L1")
@@ -478,11 +509,11 @@ async def slow_reader(play: Play) -> None:
     slow.close()
 
 
-@scene("connections", "Q1 not-throttled, Q1 late")
+@scene("connections", "Q1 not-throttled, Q1 throttled-without-quota, Q1 late")
 async def throttled(play: Play) -> None:
     """The quota of a client becomes smaller while the client appends and fetches. Its removal with validate_only has no
     effect. The client appends, fetches, and creates partitions (with validate_only) beyond its quota, and sends further
-    requests at once. Another client sends requests at the same time."""
+    requests at once. Another client sends requests at the same time. Then the quota is removed."""
     play.need("alter_client_quotas")
     topic, client = await play.topic(), play.unique("q")
     size = QUOTA_BYTES * 3 // 2
@@ -512,8 +543,14 @@ async def throttled(play: Play) -> None:
             if play.offers(api):
                 asks.append(partial(play.send, api=api, values=values))
     await asyncio.gather(*(_above_quota(play, client, other, ask, session) for ask in asks))
+    # Some brokers look for quotas only while a client has one.
+    await play.quota(play.unique("q"), 1 << 30)
     for kinds in (BYTE_QUOTAS, PARTITION_QUOTAS):
         await play.quota(client, None, kinds)
+    await play.pause(QUOTA_HEARD_MS)
+    conn = await play.open("unlimited", client=client)
+    play.stimulus("quota", conn=conn.name, bytes_per_s=0)
+    await play.ask_all(play.produce(conn, topic, size=size))
 
 
 async def _above_quota(

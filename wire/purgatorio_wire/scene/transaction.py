@@ -669,7 +669,9 @@ async def _describe(writer: Writer, conn: Connection) -> None:
     if play.offers("describe_transactions", "R6"):
         await play.ask(conn, "describe_transactions", {"transactional_ids": names})
     for states in (
-        ([], ["Ongoing"], ["CompleteCommit", "Empty"]) if play.offers("list_transactions", "R6") else ()
+        ([], ["Ongoing"], ["CompleteCommit", "Empty"], [writer.name])
+        if play.offers("list_transactions", "R6")
+        else ()
     ):
         # Without a producer id, the response would have the names of other clients.
         ids = draw(([writer.id], [writer.id + 1, writer.id], [writer.id + 1]))
