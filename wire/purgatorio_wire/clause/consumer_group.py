@@ -472,7 +472,7 @@ class _Group:
         members = self.members.values()
         if one is not None:
             if any(x.held != x.told or x.heard.t < one.t - IDLE_NS for x in members):
-                self.since_t = one.ended_t
+                self.since_t = max(self.since_t, one.ended_t)
             told, epochs = [x.told for x in members], {x.epoch for x in members}
             all_given = size == len(frozenset().union(*told)) and (self.shares or size == sum(map(len, told)))
             if not all_given or len(epochs) > 1 or min(epochs) <= self.least_epoch:

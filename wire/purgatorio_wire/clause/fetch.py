@@ -184,10 +184,14 @@ def compacted(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                 if key := text(batch, "key"):
                     appended[part][key] = integer(answer, "base_offset", -1)
         for part, what, answer in fetched(one):
-            topic, last = topics.topics.get(part.topic), {*appended[part].values()}
-            there = {integer(x, "base") for x in items(answer, "records") if integer(x, "count")}
-            whole = not last or integer(what, "fetch_offset") or len(there) > max(last)
-            if topic is not None and topic.compacts and there and not whole:
+            topic, said = topics.topics.get(part.topic), [*items(answer, "records")]
+            there, since = (
+                {integer(x, "base") for x in said if integer(x, "count")},
+                integer(what, "fetch_offset"),
+            )
+            through = range(since, 1 + max((integer(x, "last") for x in said), default=-1))
+            if topic is not None and topic.compacts and len(there) < len(through):
+                last = {x for x in appended[part].values() if x in through}
                 gone, allowed = sorted(last - there), f"the last records of their keys, {sorted(last)}"
                 yield checked("M1", "compacted-away", one, not gone, allowed, f"none at {gone}")
 

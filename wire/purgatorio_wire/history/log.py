@@ -558,7 +558,7 @@ NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     "txn_offset_commit": OTHERS,
     "offset_fetch": (("topics", "name", "partition_indexes", ""), OTHERS[1]),
     **dict.fromkeys(
-        ("create_topics", "metadata", "describe_topic_partitions"), (("topics", "name", "", ""),) * 2
+        ("create_topics", "metadata"), (("topics", "name", "", ""),) * 2
     ),
     "delete_topics": (("topic_names", "", "", ""), ("responses", "name", "", "")),
     "create_partitions": (("topics", "name", "", ""), ("results", "name", "", "")),
