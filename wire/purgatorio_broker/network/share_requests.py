@@ -38,7 +38,8 @@ def answer_beat(node: Node, request: Request, groups: Consumers, others: Consume
     subscribed = fields.texts("subscribed_topic_names") if fields.has("subscribed_topic_names") else None
     group, member, epoch = fields.text("group_id"), fields.text("member_id"), fields.number("member_epoch")
     told = Beat(ErrorCode.group_id_not_found)
-    if not others.has_members(group):
+    classic = node.groups.known(group)
+    if not others.has_members(group) and not (classic and classic.members()):
         told = groups.beat(group, member, epoch, subscribed, *more)
     values: dict[str, object] = {
         "error_code": told.error.value, "member_id": member, "member_epoch": told.epoch,

@@ -10,6 +10,7 @@ known.
 
 from __future__ import annotations
 
+import struct
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from typing import Final
 from purgatorio_wire.clause.group_description import DEAD, DELETE, EMPTY, NON_EMPTY, SUBSCRIBED
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Timed
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named, timed
+from purgatorio_wire.history.group import ILLEGAL_GENERATION, REBALANCING
 from purgatorio_wire.history.history import (
     BUSY,
     DELETE_OFFSETS,
@@ -47,6 +49,9 @@ DESCRIBES: Final = {
 }
 """The requests that describe groups, by the heartbeats of their members."""
 BEATS: Final = (BEAT, SHARE_BEAT)
+JOIN, SYNC, CLASSIC_BEAT, LEAVE = "join_group", "sync_group", "heartbeat", "leave_group"
+CLASSIC: Final = (JOIN, SYNC, CLASSIC_BEAT, LEAVE)
+"""The requests of classic members, which a group of KIP-848 may have too while it migrates."""
 TOPICS: Final = ("create_topics", "create_partitions", "delete_topics")
 MORE: Final = "-more"
 OR_MORE: Final = f"({MORE})?"
@@ -87,6 +92,23 @@ def assignment(body: Body | None) -> Owned | None:
     return owned(found) if isinstance(found, dict) else None
 
 
+def embedded(data: str, *, numbered: bool) -> dict[str, tuple[int, ...]]:
+    """The topics of a subscription of the classic protocol, or (`numbered`) the partitions of an assignment, in hex.
+    Empty if it cannot be read."""
+    found, at = dict[str, tuple[int, ...]](), 6
+    try:
+        raw = bytes.fromhex(data)
+        for _ in range(*struct.unpack_from(">i", raw, 2)):
+            size = struct.unpack_from(">H", raw, at)[0]
+            name, at = raw[at + 2 : at + 2 + size].decode(), at + 2 + size
+            count = struct.unpack_from(">I", raw, at)[0] if numbered else 0
+            found[name] = struct.unpack_from(f">{count}i", raw, at + 4) if numbered else ()
+            at += 4 * (count + numbered)
+    except (ValueError, struct.error):
+        return {}
+    return found
+
+
 def subscription(body: Body, topics: Topics) -> tuple[str, ...]:
     """The topics that a heartbeat subscribes to, by name or by the scene's regular expression. Others are not read: a
     trace is untrusted, and an expression may take exponential time."""
@@ -97,14 +119,13 @@ def subscription(body: Body, topics: Topics) -> tuple[str, ...]:
 
 def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     found: dict[str, list[Exchange]] = defaultdict(list)
-    for one in scene.of(*BEATS, COMMIT, LOOK, DELETE_OFFSETS, DELETE, *DESCRIBES.values()):
+    for one in scene.of(*BEATS, *CLASSIC, COMMIT, LOOK, DELETE_OFFSETS, DELETE, *DESCRIBES.values()):
         names = {text(body, "group_id") for body, _ in asked_and_told(one)}
         for name in names.union(*(texts(one.body, x) for x in ("group_ids", "groups_names", "groups"))):
             found[name].append(one)
     for name, some in found.items():
-        # The group may have been a classic one.
-        first = [*dropwhile(lambda one: one.api not in BEATS, some)]
-        begins = bool(first) and integer(first[0].body, "member_epoch") == JOINS
+        first = [*dropwhile(lambda one: one.api not in (*BEATS, JOIN), some)]
+        begins = any(one.api in BEATS for one in first) and integer(first[0].body, "member_epoch") == JOINS
         subscribed = {topic for one in first for topic in subscription(one.body, topics)}
         changes = [
             one for one in scene.of(*TOPICS if begins else ())
@@ -112,7 +133,8 @@ def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         ]  # fmt: skip
         asked = sorted((*first, *changes), key=lambda one: one.t)
         if begins and all(first.ended_t <= then.t for first, then in pairwise(asked)):
-            yield from _Group(bounds, topics, name, asked[0].api).judged(asked)
+            api = next(one.api for one in asked if one.api in BEATS)
+            yield from _Group(bounds, topics, name, api).judged(asked)
 
 
 @dataclass(slots=True)
@@ -129,6 +151,7 @@ class _Member:
     revokes: Exchange | None = None
     instance: str = ""
     topics: tuple[str, ...] = ()
+    classic: bool = False
     away: bool = False
     retold: bool = False
     """Whether its assignment has changed in its epoch: Kafka takes no former epoch then."""
@@ -184,6 +207,8 @@ class _Group:
             yield from self._overdue(one.t)
             if one.api == self.api:
                 yield from self._told(one)
+            elif one.api in CLASSIC:
+                yield from self._classic(one)
             elif one.api == COMMIT:
                 yield from self._committed(one)
             elif one.api == DELETE_OFFSETS:
@@ -251,6 +276,35 @@ class _Group:
             again = member is not None and 0 < epoch < member.epoch
             yield kept("G15", "repeated-heartbeat" if again else "removed-too-early")
             yield from self._taken(name, epoch, one)
+
+    def _classic(self, one: Exchange) -> Rows:
+        """A request of a classic member. It revokes its partitions when it joins again, and its sync returns new ones
+        in any group (the client that leads a classic group assigns them)."""
+        name, error = one.given if one.api == JOIN else one.member, one.error
+        member = self.members.get(name)
+        if one.api == LEAVE:
+            for name in self.members.keys() & {*one.leavers} if not error else ():
+                yield from self._gone(name, one)
+        elif one.api == JOIN and not error:
+            topics = tuple(sorted(embedded(next(iter(one.protocols.values()), ""), numbered=False)))
+            if member is None:
+                yield from self._changes(one)
+                member = self.members[name] = _Member(one, one.rebalance_ms * MS, topics=topics, classic=True)
+            allowed, now = f"an epoch of at least {member.epoch}", one.generation
+            yield checked("G14", "epoch-goes-back", one, now >= member.epoch, allowed, f"epoch {now}")
+            member.heard, member.epoch, member.told, member.held = one, now, frozenset(), frozenset()
+        elif member is not None and one.number != member.epoch:
+            yield answered_with("G15", "wrong-argument-accepted", one, error, ILLEGAL_GENERATION)
+        elif member is not None and error in (0, REBALANCING):
+            yield kept("G15", "removed-too-early")
+            member.heard = one
+            if one.api == SYNC and not error:
+                yield from self._assigned(member, one)
+                yield from self._given(one, one.ended_t)
+        elif member is not None and one.ended_t < self._outs(member)[0]:
+            yield broken(
+                "G15", "removed-too-early", one, "no error: the member is in the group", named(error)
+            )
 
     def _invalid(self, body: Body, epoch: int) -> bool:
         """Whether a field has a value that no heartbeat may have, or lacks a value that a first heartbeat needs."""
@@ -330,6 +384,8 @@ class _Group:
         may still compute another assignment, so a group with members need not be stable."""
         said = next((x for x in items(one.got, "groups") if text(x, "group_id") == self.name), {})
         error, state = integer(said, "error_code"), text(said, "group_state")
+        if self.members and all(x.classic for x in self.members.values()):
+            return
         if one.api != DESCRIBES[self.api]:
             right = (error, state) in ((0, DEAD), (NO_GROUP, DEAD), (NO_GROUP, "")) or not self.members
             yield checked("G13", "other-answer", one, right, f"{named(NO_GROUP)}", f"{named(error)}, {state}")
@@ -401,6 +457,10 @@ class _Group:
 
     def _assigned(self, member: _Member, one: Exchange) -> Rows:
         told = assignment(one.got)
+        if one.api == SYNC:
+            given = embedded(text(one.got, "assignment"), numbered=True)
+            known = self.topics.topics
+            told = frozenset((known[x].id, at) for x in given if x in known for at in given[x])
         if integer(one.body, "member_epoch") > 0 and isinstance(one.body.get("subscribed_topic_names"), list):
             allowed = "the assignment: the heartbeat has all fields"
             yield checked("G14", "not-told", one, told is not None, allowed, "no assignment")

@@ -20,6 +20,7 @@ from purgatorio_wire.clause.consumer_group import (
     INVALID,
     MORE,
     NO_ASSIGNOR,
+    NO_GROUP,
     NO_PATTERN,
     OFF,
     OR_MORE,
@@ -27,14 +28,16 @@ from purgatorio_wire.clause.consumer_group import (
     UNKNOWN_MEMBER,
     Owned,
     assignment,
+    embedded,
 )
 from purgatorio_wire.clause.group_description import DELETE
 from purgatorio_wire.client.connection import Connection, Got
-from purgatorio_wire.history.history import integer
+from purgatorio_wire.history.group import MEMBER_ID_REQUIRED
+from purgatorio_wire.history.history import integer, text
 from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import SceneSkipped, must
-from purgatorio_wire.scene.member import gang, members, stable
-from purgatorio_wire.scene.play import Play
+from purgatorio_wire.scene.member import LONGER, REBALANCING, gang, members, stable
+from purgatorio_wire.scene.play import CONSUMER, PROTOCOL, Play, consumer_data
 from purgatorio_wire.scene.spec import scene
 
 PARTITIONS: Final = 4
@@ -145,6 +148,44 @@ class Consumer:
         await back.beat()
         await self.beat()
         return back
+
+
+@dataclass(slots=True)
+class Classic(Consumer):
+    """A member of the classic protocol, which joins and syncs when a heartbeat tells it to. Either it is alone in its
+    group, or the broker assigns the partitions."""
+
+    async def beat(self, *_: object, **__: object) -> int:
+        play, error, leads = self.play, REBALANCING, False
+        if self.epoch:
+            error = codes((await play.heartbeat(self.conn, self.group, self.id, self.epoch)).body)
+        joins = error == REBALANCING
+        while joins:  # the first join may only get a member id
+            had, self.assigned = self.id, frozenset()
+            got = await play.join(
+                self.conn, self.group, self.id, session_ms=LONGER * play.session_ms, rebalance_ms=self.rebalance_ms,
+                topics=[self.topic],
+            )  # fmt: skip
+            self.id, error = text(got.body, "member_id"), codes(got.body)
+            self.epoch = max(integer(got.body, "generation_id"), 0)
+            leads, joins = text(got.body, "leader") == self.id, error == MEMBER_ID_REQUIRED and not had
+        if self.epoch and not self.assigned and not error:
+            data = consumer_data("", [self.topic], range(PARTITIONS))
+            asked = {
+                "group_id": self.group, "member_id": self.id, "generation_id": self.epoch, "protocol_type": CONSUMER,
+                "protocol_name": PROTOCOL, "assignments": [{"member_id": self.id, "assignment": data}] if leads else [],
+            }  # fmt: skip
+            got = await play.ask(self.conn, "sync_group", asked)
+            parts = embedded(text(got.body, "assignment"), numbered=True).get(self.topic, ())
+            self.assigned, error = (
+                frozenset((self.play.broker.ids[self.topic], at) for at in parts),
+                codes(got.body),
+            )
+        return error
+
+    async def leave(self) -> None:
+        await self.play.leave(self.conn, self.group, self.id)
+        self.id, self.epoch, self.assigned = "", 0, frozenset()
 
 
 async def _refused(strange: Consumer, wrong: Sequence[tuple[str, object]]) -> None:
@@ -325,6 +366,34 @@ async def wandering(play: Play) -> None:
         now = await settled(joined, now, size)
     for one in joined:
         await one.leave()
+
+
+@scene(
+    "groups", "G14 not-assigned-in-time, G14 two-owners, G15 removed-too-early, G13 other-answer", seconds=110
+)
+async def migrated(play: Play) -> None:
+    """A member of KIP-848 joins a group with a classic member, another classic member joins and leaves, and the first
+    member leaves: the group is a classic one again. Then the member joins once more, and the classic member leaves."""
+    play.need(BEAT, "sync_group")
+    (modern,) = await consumers(play, 1)
+    await modern.leave()
+    modern.group = await play.group()
+    play.broker.made.beating.setdefault((BEAT, modern.group), set()).add(modern.id)
+    first, second = [
+        Classic(play, await play.open("classic"), modern.group, modern.topic, "", modern.rebalance_ms)
+        for _ in range(2)
+    ]
+    now = await settled([first])
+    if await modern.beat() == NO_GROUP:
+        raise SceneSkipped("classic groups cannot migrate (group.consumer.migration.policy)")
+    now = await settled([first, modern, second], await settled([first, modern], now))
+    await second.leave()
+    now = await settled([first, modern], now)
+    await modern.leave()
+    now = await settled([first, modern], await settled([first], now))
+    await first.leave()
+    await settled([modern], now)
+    await modern.leave()
 
 
 async def _changes(one: Consumer) -> AsyncIterator[int]:

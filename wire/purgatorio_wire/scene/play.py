@@ -75,7 +75,7 @@ class Play(DataAsker):
             "group_id": group, "session_timeout_ms": self.session_ms if session_ms is None else session_ms,
             "rebalance_timeout_ms": rebalance_ms, "member_id": member, "group_instance_id": instance,
             "protocol_type": kind,
-            "protocols": [{"name": name, "metadata": _consumer_data(f"{says} {name}", topics)} for name in protocols],
+            "protocols": [{"name": name, "metadata": consumer_data(f"{says} {name}", topics)} for name in protocols],
         }  # fmt: skip
         return self.send(conn, "join_group", values)
 
@@ -88,7 +88,7 @@ class Play(DataAsker):
         values = {
             "group_id": group, "generation_id": generation, "member_id": member, "group_instance_id": instance,
             "protocol_type": kind, "protocol_name": protocol,
-            "assignments": [{"member_id": name, "assignment": _consumer_data(share)} for name, share in given],
+            "assignments": [{"member_id": name, "assignment": consumer_data(share)} for name, share in given],
         }  # fmt: skip
         return self.send(conn, "sync_group", values)
 
@@ -157,9 +157,10 @@ class Play(DataAsker):
         return self.send(conn, "leave_group", {"group_id": group, **named[0], "members": named})
 
 
-def _consumer_data(own: str, topics: Sequence[str] = ()) -> str:
-    """The subscription or assignment of a consumer: version 0, these topics (an assignment has none), and this user
-    data."""
-    names = b"".join(struct.pack(">h", len(one)) + one.encode() for one in topics)
+def consumer_data(own: str, topics: Sequence[str] = (), numbers: Sequence[int] = ()) -> str:
+    """The subscription or assignment of a consumer: version 0, these topics (in an assignment with these partitions),
+    and this user data."""
+    parts = struct.pack(f">i{len(numbers)}i", len(numbers), *numbers) if numbers else b""
+    names = b"".join(struct.pack(">h", len(one)) + one.encode() + parts for one in topics)
     data = own.encode()
     return (struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", len(data)) + data).hex()
