@@ -46,7 +46,7 @@ MOVED_MS: Final = 30_000
 SMALL_BATCH: Final = 1000
 SEGMENT_MS: Final = 1200
 COMPACTED: Final = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
-COMPACTED_MS: Final = 60_000
+COMPACTED_MS: Final = 45_000
 """Kafka looks for topics to compact every 15 s."""
 SETTINGS: Final[Sequence[tuple[str, str, Sequence[tuple[int, str | None]]]]] = (
     ("max.message.bytes", f"{SMALL_BATCH}", ((SET, f"{100 * SMALL_BATCH}"), (SET, f"{SMALL_BATCH}"))),
