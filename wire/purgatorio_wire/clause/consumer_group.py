@@ -253,6 +253,8 @@ class _Group:
             return
         if member is not None and member.away and epoch > 0 and error == FENCED_EPOCH:
             return  # a member that is away has no epoch
+        if error == NO_GROUP and any(one.classic for one in self.members.values()):
+            return  # a broker may be set up not to migrate the group
         if member is None and epoch != JOINS:
             right = error == UNKNOWN_MEMBER or (error == NO_GROUP and not self.members)
             yield checked(

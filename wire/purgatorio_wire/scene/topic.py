@@ -554,7 +554,7 @@ async def throttled(play: Play) -> None:
     await play.pause(QUOTA_HEARD_MS)
     conn = await play.open("unlimited", client=client)
     play.stimulus("quota", conn=conn.name, bytes_per_s=0)
-    await play.ask_all(play.produce(conn, topic, size=size))
+    await play.ask_all(play.produce(conn, topic, size=12 * size))
 
 
 async def _above_quota(
