@@ -29,7 +29,7 @@ from purgatorio_wire.history.finding import (
     named,
     undecided,
 )
-from purgatorio_wire.history.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
+from purgatorio_wire.history.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text, texts
 from purgatorio_wire.history.log import (
     COMMITTED,
     EPOCH_FAR,
@@ -39,7 +39,6 @@ from purgatorio_wire.history.log import (
     Topics,
     corrupt,
     fetched,
-    produced,
     unknown_topic,
 )
 from purgatorio_wire.history.stopped_replica import stopped_spans
@@ -177,21 +176,16 @@ def turns(scene: Scene, topics: Topics) -> Rows:
 def compacted(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     """M1, for a compacted topic: the last record of each key stays. A record without a value stays for
     `delete.retention.ms`, which is longer than a scene."""
-    appended: dict[Part, dict[str, int]] = defaultdict(dict)
-    for one in scene.of("produce", "fetch"):
-        for part, batches, answer in produced(one):
-            for batch in batches if not integer(answer, "error_code") else ():
-                if key := text(batch, "key"):
-                    appended[part][key] = integer(answer, "base_offset", -1)
+    keys = {text(x.body, "topic"): [*texts(x.body, "keys")] for x in scene.stimuli}
+    for one in scene.of("fetch"):
         for part, what, answer in fetched(one):
-            topic, said = topics.topics.get(part.topic), [*items(answer, "records")]
-            there, since = (
-                {integer(x, "base") for x in said if integer(x, "count")},
-                integer(what, "fetch_offset"),
-            )
-            through = range(since, 1 + max((integer(x, "last") for x in said), default=-1))
-            if topic is not None and topic.compacts and len(there) < len(through):
-                last = {x for x in appended[part].values() if x in through}
+            there = {
+                at for x in items(answer, "records") for at in [integer(x, "last")] if integer(x, "count")
+            }
+            through = range(integer(what, "fetch_offset"), 1 + max(there, default=-1))
+            each = {key: at for at, key in enumerate(keys.get(part.topic, ()))}
+            last = {*each.values()} & {*through}
+            if last and len(there) < len(through):
                 gone, allowed = sorted(last - there), f"the last records of their keys, {sorted(last)}"
                 yield checked("M1", "compacted-away", one, not gone, allowed, f"none at {gone}")
 

@@ -30,7 +30,6 @@ TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 """The attribute of a batch that has no client records, but the marker that ends a transaction."""
 _CRC_ENDS: Final = 21
-_CODECS: Final = 7
 _GZIP: Final = 1
 """The codec, in the last byte of the attributes."""
 MOST_BATCHES: Final = 10_000
@@ -40,8 +39,7 @@ MOST_BATCHES: Final = 10_000
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
     """The header of a batch: the offsets of its first and last record, the number of records, the size in bytes, the
-    producer, and whether it is part of a transaction, or the marker of its end. `corrupt`: the checksum is wrong.
-    `key`: that of the first record, in hex, if the batch is not compressed."""
+    producer, and whether it is part of a transaction, or the marker of its end. `corrupt`: the checksum is wrong."""
 
     base: int
     last: int
@@ -51,14 +49,10 @@ class BatchFacts:
     written: Written = BY_NOBODY
     transactional: bool = False
     control: bool = False
-    key: str = ""
 
     def plain(self) -> dict[str, object]:
-        flags: dict[str, object] = {
-            name: True for name in ("corrupt", "transactional", "control") if getattr(self, name)
-        }
+        flags = {name: True for name in ("corrupt", "transactional", "control") if getattr(self, name)}
         written = self.written._asdict() if self.written.producer_id >= 0 else {}
-        flags |= {"key": self.key} if self.key else {}
         return {
             "base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes, **written, **flags,
         }  # fmt: skip
@@ -149,23 +143,6 @@ def batches(data: bytes) -> list[BatchFacts]:
             return found or [BatchFacts(-1, -1, 0, len(data))]
         corrupt = crc32c(data[at + _CRC_ENDS : at + size]) != crc
         flags = bool(attributes & TRANSACTIONAL), bool(attributes & CONTROL)
-        records = data[at + _HEAD.size : at + size] if count > 0 and not attributes & _CODECS else b""
-        key = "" if flags[1] else _first_key(records).hex()
-        found.append(
-            BatchFacts(base, base + last_delta, count, size, corrupt, Written(*written), *flags, key)
-        )
+        found.append(BatchFacts(base, base + last_delta, count, size, corrupt, Written(*written), *flags))
         at += size
     return found
-
-
-def _first_key(records: bytes) -> bytes:
-    """The key of the first record, which follows four numbers of variable length and a byte of attributes."""
-    at, numbers = 0, list[int]()
-    while at < len(records) and len(numbers) < 4:
-        at, value, shift = at + (len(numbers) == 1), 0, 0
-        for byte in records[at : at + 10]:
-            at, value, shift = at + 1, value | (byte & 127) << shift, shift + 7
-            if byte < 128:
-                break
-        numbers.append(value >> 1 ^ -(value & 1))
-    return records[at : at + max(numbers[-1], 0)] if len(numbers) == 4 else b""

@@ -45,6 +45,7 @@ ELECTIONS: Final = 20
 MOVED_MS: Final = 30_000
 SMALL_BATCH: Final = 1000
 SEGMENT_MS: Final = 1200
+KEYS, LAST_OF_B = "ababc", 3
 COMPACTED: Final = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
 COMPACTED_MS: Final = 45_000
 """Kafka looks for topics to compact every 15 s."""
@@ -294,23 +295,24 @@ async def compaction(play: Play) -> None:
     """The records of a topic have few keys, and one key ends with a record without a value. The client reads the topic
     until the broker has removed former records of the keys."""
     topic, writer = await play.topic(configs=COMPACTED), await play.open("writer")
-    for value, key in zip((b"1", b"2", b"3", None, b"5"), (b"a", b"b", b"a", b"b", b"c"), strict=True):
-        await play.ask_all(play.produce(writer, topic, acks=-1, corrupt=0, harm=_keyed(key, value)))
+    play.stimulus("keys", topic=topic, keys=[*KEYS])
+    for at, key in enumerate(KEYS):
+        batch = batch_of([None if at == LAST_OF_B else b"."], int(time.time()) * 1000, key=key.encode())
+        await play.ask_all(play.produce(writer, topic, acks=-1, corrupt=0, harm=partial(_instead, batch)))
         await play.pause(SEGMENT_MS)
     async for _ in play.tries(1000, within_ms=COMPACTED_MS):
         at, found = 0, list[Body]()
-        for _segment in range(5):
+        for _segment in KEYS:
             got = await play.fetch(writer, [(topic, 0, at)], max_wait_ms=0)
             found += [x for _, said in parts(got.body, FETCHED[1]) for x in items(said, "records")]
             at = integer(found[-1], "last") + 1 if found else 0
-        if len(found) < 5:
+        if len(found) < len(KEYS):
             return
     play.cannot(f"the broker did not compact a topic within {COMPACTED_MS // 1000} s", "M1")
 
 
-def _keyed(key: bytes, value: bytes | None) -> Callable[[bytes], bytes]:
-    batch = batch_of([value], int(time.time()) * 1000, key=key)
-    return lambda _: batch
+def _instead(batch: bytes, _: bytes) -> bytes:
+    return batch
 
 
 @scene("topics", "A3 partitions-not-added, A3 not-refused-count, A3 not-in-effect, E1, F3 not-woken, L1")
