@@ -111,8 +111,8 @@ class _OpenCall:
     """The number of functions that the thread had entered before the call."""
     early: bool = False
     """Whether the add or registration of the named task or operation has not returned yet."""
-    moves: int = 0
-    """For a reset: `moves` of its task when the reset began."""
+    overlaps: bool = False
+    """For an add or reset: whether another one of the task was open at the same time."""
 
 
 @dataclass(slots=True)
@@ -150,8 +150,8 @@ class _Operation:
     begun_t: int = 0
     runs: int = 0
     """The number of runs since the last add, registration or reset."""
-    moves: int = 0
-    """The number of begins of its adds and resets, and of answers to resets."""
+    anew: bool = False
+    """Whether the task was added again, or reset."""
     former_t: int | None = None
     """If the task waited when it was added again: its earliest deadline before."""
 
@@ -327,7 +327,12 @@ class Conversation:
         return [hold for hold in self._holds.values() if hold.making is None]
 
     def under_add(self, task: str) -> bool:
-        return any(isinstance(one.call, Add) and one.call.id == task for one in self._open.values())
+        return any(isinstance(one.call, Add) for one in self._setting(task))
+
+    def _setting(self, task: str) -> list[_OpenCall]:
+        """The open calls that set the deadline of a task."""
+        calls = self._open.values()
+        return [one for one in calls if isinstance(one.call, Add | Reset) and one.call.id == task]
 
     def makes_sense(self, call: Call) -> bool:
         """Whether a cancel, force, reset or go names a known task, operation or pause. True for any other call."""
@@ -376,8 +381,10 @@ class Conversation:
         # A task may run before its add has returned.
         early = not self.makes_sense(call) or (isinstance(call, Cancel) and self.under_add(call.id))
         depth = len(self._stacks.get(log.name, ()))
-        moves = self._operations[call.id].moves if isinstance(call, Reset) else 0
-        self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, len(steps), depth, early, moves)
+        self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, len(steps), depth, early)
+        setting = self._setting(call.id) if isinstance(call, Add | Reset) else ()
+        for one in setting:
+            one.overlaps |= len(setting) > 1
         if before_sending is not None:
             before_sending()
         return call_line(number, call, lane, hold, steps)
@@ -435,7 +442,7 @@ class Conversation:
         place = None if hold is None else self._holds[hold]
         told = self._operations.get(place.id or "") if place and place.f == "timer_fire" else None
         early_ns = None if self.description is None else self.description.early_ns
-        if told is None or told.delay_ns is None or told.moves or early_ns is None:
+        if told is None or told.delay_ns is None or told.anew or early_ns is None:
             return since_t
         return min(now_t, max(since_t, _deadline(told.asked_t, told.delay_ns) - early_ns))
 
@@ -463,9 +470,8 @@ class Conversation:
             assert not keys or not again or not self._operations[call.id].keys, (
                 f"{call.id} was registered before"
             )
-            moves = self._operations[call.id].moves + 1 if again else 0
             self._operations[call.id] = _Operation(
-                asked_t, delay_ns, keys, moves=moves, former_t=self._waits_until(call.id)
+                asked_t, delay_ns, keys, anew=again, former_t=self._waits_until(call.id)
             )
             # The task is added again: forget that it has ended.
             self.known.discard(call.id)
@@ -474,7 +480,7 @@ class Conversation:
             self._periodic.add(call.id)
         elif isinstance(call, Reset):
             known = self._operations[call.id]
-            known.moves, known.former_t = known.moves + 1, None
+            known.anew, known.former_t = True, None
         return log.call(f, getattr(call, "id", None), keys=keys or None, delay_ns=delay_ns)
 
     def hear(self, line: bytes) -> Said:
@@ -647,10 +653,8 @@ class Conversation:
         """Count the deadline of a task from its reset, after a reset that did not return 0. If another reset or add of
         the task overlaps this one, either may have come last, so the later deadline counts."""
         known = self._operations[call.id]
-        beside = known.moves != ended.moves or self.under_add(call.id)
-        known.moves += 1
         before_t = _deadline(known.asked_t, known.delay_ns or 0)
-        if not beside or before_t <= _deadline(ended.asked_t, call.delay_ns):
+        if not ended.overlaps or before_t <= _deadline(ended.asked_t, call.delay_ns):
             known.asked_t, known.delay_ns = ended.asked_t, call.delay_ns
         known.begun_t, known.runs = self._recorder.clock_ns(), 0
 

@@ -24,6 +24,7 @@ from purgatorio_conformance.protocol.message import (
     Force,
     Register,
     Start,
+    wait_call,
 )
 from purgatorio_conformance.protocol.played_order import AGAIN, ON_AND_ON, RACED, PlayedOrder, comes_of_order
 from purgatorio_conformance.protocol.recorded_calls import (
@@ -178,8 +179,7 @@ class FailedRun:
             return ""
         before: list[tuple[int, Call | None]] = [(self.begins_t, None)]
         if isinstance(call, Cancel | Force):
-            alone = Add(call.id, delay_ns) if self.part == "timer" else Register(call.id, ("key",), delay_ns)
-            before = [(self.begins_t, alone)]
+            before = [(self.begins_t, wait_call(self.part, call.id, delay_ns))]
         elif isinstance(call, Advance):
             before += self._waited()
         scripts = [

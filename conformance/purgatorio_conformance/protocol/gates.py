@@ -25,11 +25,10 @@ from purgatorio_conformance.protocol.gate_steps import Steps
 from purgatorio_conformance.protocol.message import (
     MAX_TIME_NS,
     STEP,
-    Add,
     Description,
     Gauge,
     Quiesce,
-    Register,
+    wait_call,
 )
 from purgatorio_conformance.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder, Stop
 from purgatorio_conformance.protocol.plays import Plays
@@ -292,11 +291,8 @@ class GatedRun:
         fit = [
             min(max(one, self._plays.description.least_delay_ns), self._plays.delays.far_ns) for one in delays
         ]
-        named = [(f"asleep-{number}", delay_ns) for number, delay_ns in enumerate(fit)]
-        timer = self._plays.part == "timer"
-        self._plays.make_all(
-            [Add(name, delay_ns) if timer else Register(name, (name,), delay_ns) for name, delay_ns in named]
-        )
+        part = self._plays.part
+        self._plays.make_all([wait_call(part, f"asleep-{at}", delay_ns) for at, delay_ns in enumerate(fit)])
         self._plays.leap(self._plays.delays.far_ns + self._plays.late_ns)
         self._plays.come_to_rest()
 

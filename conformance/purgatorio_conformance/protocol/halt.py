@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from purgatorio_conformance.protocol.message import Add, Advance, Call, Register, Repeat, Start, Stop
+from purgatorio_conformance.protocol.message import Advance, Call, Repeat, Start, Stop, wait_call
 from purgatorio_conformance.protocol.session import Drive
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.plan import MS
@@ -24,13 +24,9 @@ def halt(drive: Drive, clock: VirtualClock | None, *, periodic: bool) -> None:
     delay_ns = description.fit(_REAL_NS if clock is None else 4 * description.grain_ns)
     delays = (delay_ns, description.fit(2 * delay_ns))
     kinds = [kind for kind in ("fixed-rate", "fixed-delay") if kind in description.capabilities]
-    calls: list[Call]
+    calls: list[Call] = [wait_call(drive.part, f"halted-{delay}", delay) for delay in delays]
     if periodic:
         calls = [Repeat(f"halted-{kind}", kind, delay_ns, delay_ns) for kind in kinds]
-    elif drive.part == "timer":
-        calls = [Add(f"halted-{delay}", delay) for delay in delays]
-    else:
-        calls = [Register(f"halted-{delay}", (f"halted-{delay}",), delay) for delay in delays]
     now_ns = 0 if clock is None else clock.now_ns
     session.call(Start(drive.part, "real") if clock is None else Start(drive.part, "virtual", now_ns))
     for call in (*calls, Stop(drain=1)):

@@ -264,6 +264,11 @@ FUNCTION_OF: Final[Mapping[type[Call], str]] = {
 """The function of the trace format that records each call as an interval; see also `recorded_as`."""
 
 
+def wait_call(part: str, name: str, delay_ns: int) -> Add | Register:
+    """The call after which a task waits, or an operation with a key of its own."""
+    return Add(name, delay_ns) if part == "timer" else Register(name, (name,), delay_ns)
+
+
 def recorded_as(call: Call) -> str | None:
     """The function of the trace format that records the call as an interval, or None."""
     if isinstance(call, Repeat):

@@ -21,7 +21,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import Final
 
-from purgatorio_conformance.protocol.message import Add, Register, Reset, Start
+from purgatorio_conformance.protocol.message import Add, Reset, Start, wait_call
 from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.plan import MS
@@ -105,13 +105,10 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
     move = Reset if "reset" in can else Add if "add-again" in can else None
 
     def begin(name: str, delay_ns: int) -> None:
-        session.call(Add(name, delay_ns) if part == "timer" else Register(name, (name,), delay_ns))
-
-    def move_or_begin(name: str, delay_ns: int) -> None:
         if move is None or number % 4 != 3:
-            begin(name, delay_ns)
+            session.call(wait_call(part, name, delay_ns))
         else:
-            begin(name, description.rounded(bound_ns + _LONGEST_NS))
+            session.call(wait_call(part, name, description.rounded(bound_ns + _LONGEST_NS)))
             session.call(move(name, delay_ns))
             moved.add(name)
 
@@ -127,11 +124,11 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
             names = [f"alone-{number}"]
             if number % 2:
                 names = [f"first-{number}", f"second-{number}"]
-                begin(f"later-{number}", description.rounded(bound_ns + _LONGEST_NS))
+                session.call(wait_call(part, f"later-{number}", description.rounded(bound_ns + _LONGEST_NS)))
             for name in names:
                 delay_ns = description.rounded(max(rng.randrange(*_DELAYS_NS), description.least_delay_ns))
                 naps.begin()
-                move_or_begin(name, delay_ns)
+                begin(name, delay_ns)
                 session.listen(time.monotonic() + (delay_ns + bound_ns) / 1e9)
                 found = _slept_s(session, name, bound_ns, threads, naps)
                 seen += found is not None

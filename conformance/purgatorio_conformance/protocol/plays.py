@@ -33,6 +33,7 @@ from purgatorio_conformance.protocol.message import (
     Said,
     Start,
     Stop,
+    wait_call,
 )
 from purgatorio_conformance.protocol.played_order import PlayedOrder
 from purgatorio_conformance.protocol.session import Session
@@ -522,8 +523,7 @@ class Plays:
             return
         self.start((FIRE,))
         names, delay_ns = [f"stopped-{number}" for number in range(_STOPPED)], self.delays.soon_ns
-        timer = self.part == "timer"
-        self.make_all([Add(one, delay_ns) if timer else Register(one, (one,), delay_ns) for one in names])
+        self.make_all([wait_call(self.part, one, delay_ns) for one in names])
         drains = "drains" in knows
         # A subject that only halts may drop what has just become due.
         passes_ns = self.description.rounded(2 * delay_ns + self.late_ns) if drains else delay_ns
