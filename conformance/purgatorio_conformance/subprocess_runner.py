@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from purgatorio_conformance.protocol.driver import CommandSubject
-from purgatorio_conformance.protocol.run_record import Account
+from purgatorio_conformance.protocol.played_order import Account
 from purgatorio_conformance.subject.child import ALIVE, kill_all
 from purgatorio_conformance.subject.contract import Progress, SubjectFailed
 

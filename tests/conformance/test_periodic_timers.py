@@ -25,9 +25,8 @@ from purgatorio_conformance.subject.plan import make_plan
 from purgatorio_conformance.subjects import PERIODIC, subjects_named
 from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.case import cases, driven_subject, timer_subject
-from purgatorio_conformance.suite.command import command_promise
 from purgatorio_conformance.suite.contract import BadPromise, Promise
-from purgatorio_conformance.suite.gated import of_command
+from purgatorio_conformance.suite.gated import command_promise, of_command
 from purgatorio_conformance.suite.in_process import DrivenTimer
 from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files

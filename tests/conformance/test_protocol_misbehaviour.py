@@ -15,16 +15,14 @@ from purgatorio_conformance import recording
 from purgatorio_conformance.protocol import failed_run
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects, describe_command
 from purgatorio_conformance.protocol.message import Add, Advance, Cancel
-from purgatorio_conformance.protocol.played_order import PlayedOrder, Stop
-from purgatorio_conformance.protocol.run_record import Account
+from purgatorio_conformance.protocol.played_order import Account, PlayedOrder, Stop
 from purgatorio_conformance.protocol.script import ScriptPlayer
 from purgatorio_conformance.protocol.shortest import shortest_failed
 from purgatorio_conformance.recording import RunRecord, record_runs
 from purgatorio_conformance.subject.child import STDERR_KEPT_BYTES, ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import MS, make_plan
-from purgatorio_conformance.suite.command import command_promise
-from purgatorio_conformance.suite.gated import of_command, play
+from purgatorio_conformance.suite.gated import command_promise, of_command, play
 from purgatorio_pipeline.command.driving import judge_records
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.check import check_files

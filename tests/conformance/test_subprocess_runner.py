@@ -20,7 +20,7 @@ from program_text import program
 from purgatorio_conformance import recording, subprocess_runner
 from purgatorio_conformance.builtin.python_timers import sched_scheduler
 from purgatorio_conformance.protocol.driver import command_subjects
-from purgatorio_conformance.protocol.run_record import Account
+from purgatorio_conformance.protocol.played_order import Account
 from purgatorio_conformance.recording import RunRecord, record_runs
 from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import Progress, Subject, SubjectFailed

@@ -11,7 +11,7 @@ from mutants.kill_matrix.layers import LAYERS, QUICK
 from mutants.kill_matrix.matrix import matrix, printed
 from mutants.reference import MUTANTS, NOT_APPLICABLE
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_pipeline.command.out_file import file
+from purgatorio_pipeline.command.options import file
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_stress.printed import MatrixRow

@@ -9,7 +9,7 @@ from pipeline.test_commands import run
 from pipeline.test_pictures import drawn
 from purgatorio_pipeline.comparison import Change, ClauseChange, Comparison, compare
 from purgatorio_pipeline.judging import Judged
-from purgatorio_pipeline.report.comparison_markdown import comparison_markdown
+from purgatorio_pipeline.report.markdown import comparison_markdown
 from purgatorio_spec.judge.result import Cause, CheckResult, ClauseResult, RunResult
 from purgatorio_spec.verdict import Verdict, Violation
 from spec.shown_trace import fired_early

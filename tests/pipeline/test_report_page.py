@@ -16,9 +16,9 @@ from pipeline.hostile import hostile_check, many_violations
 from pipeline.test_pictures import drawn
 from purgatorio_conformance.subject.oversleep import control_params
 from purgatorio_pipeline.pictures import POINTS_SHOWN, GaugePoint, GaugeSeries
-from purgatorio_pipeline.report.control import control_of
 from purgatorio_pipeline.report.gauge_chart import gauge_chart
 from purgatorio_pipeline.report.grouped import ExampleOf
+from purgatorio_pipeline.report.histogram import control_of
 from purgatorio_pipeline.report.markup import tag
 from purgatorio_pipeline.report.page import page
 from purgatorio_pipeline.report.timeline import timeline

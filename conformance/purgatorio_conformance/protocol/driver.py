@@ -42,12 +42,12 @@ from purgatorio_conformance.protocol.message import STEP, Description
 from purgatorio_conformance.protocol.missed_deadline import past_deadlines
 from purgatorio_conformance.protocol.periodic import drive_periodic
 from purgatorio_conformance.protocol.played_order import (
+    Account,
     PlayedOrder,
     unfinished,
 )
 from purgatorio_conformance.protocol.plays import Plays
 from purgatorio_conformance.protocol.real_time import drive_real
-from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.scope import crossed_pairs, scope, scope_delays
 from purgatorio_conformance.protocol.script import ScriptPlayer
 from purgatorio_conformance.protocol.session import Drive, Listener, OwnPeer, Session

@@ -26,7 +26,14 @@ from purgatorio_conformance.protocol.message import (
     Start,
     wait_call,
 )
-from purgatorio_conformance.protocol.played_order import AGAIN, ON_AND_ON, RACED, PlayedOrder, comes_of_order
+from purgatorio_conformance.protocol.played_order import (
+    AGAIN,
+    ON_AND_ON,
+    RACED,
+    Account,
+    PlayedOrder,
+    comes_of_order,
+)
 from purgatorio_conformance.protocol.recorded_calls import (
     about,
     concerned,
@@ -34,7 +41,6 @@ from purgatorio_conformance.protocol.recorded_calls import (
     script_of,
     waiting_before,
 )
-from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.script import Script, ScriptPlayer
 from purgatorio_conformance.protocol.small_program import delays_for
 from purgatorio_conformance.subject.child import ChildLimits

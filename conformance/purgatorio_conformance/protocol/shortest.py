@@ -27,9 +27,8 @@ from purgatorio_conformance.protocol.message import (
     Description,
     Register,
 )
-from purgatorio_conformance.protocol.played_order import from_its_start, to_play_again
+from purgatorio_conformance.protocol.played_order import Account, from_its_start, to_play_again
 from purgatorio_conformance.protocol.recorded_calls import about, concerned, leaping, script_of, since_rest
-from purgatorio_conformance.protocol.run_record import Account
 from purgatorio_conformance.protocol.script import AtGate, Played, Script, ScriptPlayer, ScriptStep
 from purgatorio_conformance.protocol.session import noted
 from purgatorio_conformance.subject.child import ChildLimits

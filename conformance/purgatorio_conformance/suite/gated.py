@@ -26,14 +26,13 @@ from typing import Final, get_args
 
 import orjson
 
-from purgatorio_conformance.protocol.describe import Part
+from purgatorio_conformance.protocol.describe import Part, profile_of
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode
 from purgatorio_conformance.protocol.failed_run import FailedRun
 from purgatorio_conformance.protocol.gates import Effort, Way
 from purgatorio_conformance.protocol.lines import Lines
 from purgatorio_conformance.protocol.message import Description, Quiesce
-from purgatorio_conformance.protocol.played_order import from_its_start
-from purgatorio_conformance.protocol.run_record import Account
+from purgatorio_conformance.protocol.played_order import Account, from_its_start
 from purgatorio_conformance.protocol.scope import scope, scope_delays
 from purgatorio_conformance.protocol.script import ScriptPlayer
 from purgatorio_conformance.protocol.session import OwnPeer, noted
@@ -42,7 +41,13 @@ from purgatorio_conformance.protocol.small_program import Inside, SmallProgram
 from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import HUGE_NS, Plan
-from purgatorio_conformance.suite.contract import Promise, PurgatoryFactory, TimerFactory
+from purgatorio_conformance.suite.contract import (
+    CAPABILITIES,
+    OFFERS,
+    Promise,
+    PurgatoryFactory,
+    TimerFactory,
+)
 from purgatorio_conformance.suite.in_process import (
     Driven,
     DrivenPurgatory,
@@ -199,14 +204,10 @@ def _adapter(
 def of_command(
     promise: Promise, part: Part, description: Description, command: Sequence[str]
 ) -> CommandSubject:
-    """A program that speaks the protocol."""
+    """A program that speaks the protocol. It is started again for each run, and if it misbehaves."""
+    lacking = partial(_lacking, promise)
     return CommandSubject(
-        tuple(command),
-        description,
-        part,
-        "virtual-plan",
-        promise.subject,
-        leaves_out=partial(_lacking, promise),
+        tuple(command), description, part, "virtual-plan", promise.subject, leaves_out=lacking
     )
 
 
@@ -400,3 +401,41 @@ def periodic_clauses(promise: Promise) -> tuple[str, ...]:
     clauses += ("T11",) * ("reset" in promise.offers)
     clauses += ("T4",) * ("reset" in promise.offers and "cancel" not in promise.lacks)
     return clauses + ("T12",) * (promise.turn is not None and not {"re-entry", "past"} & {*promise.lacks})
+
+
+def command_promise(description: Description) -> Promise:
+    """The promise of a program, from its description. Raises ValueError if the profile is missing or unknown."""
+    lacks = {
+        lack: f"it does not declare the capability {name}"
+        for lack, name in CAPABILITIES.items()
+        if name not in description.capabilities
+    }
+    for lack, needed in (("re-entry", {"timer_fire"}), ("callbacks", {"try_complete", "on_complete"})):
+        if missing := needed.difference(description.gates):
+            lacks[lack] = f"it has no gate at {' or '.join(sorted(missing))}"
+    if "re-entry" in lacks and "timer" in description.capabilities:
+        lacks["raising"] = lacks["re-entry"]
+    if description.unit_ns > 1:
+        lacks["between-ticks"] = f"its times are multiples of {description.unit_ns} ns"
+    if description.least_delay_ns > 0:
+        lacks["past"] = f"its smallest delay is {description.least_delay_ns} ns"
+    if description.most_delay_ns < HUGE_NS:
+        lacks["far"] = f"its largest delay is {description.most_delay_ns} ns"
+    if not {"timer_add", "timer_fire"} & set(description.reports):
+        lacks["timer"] = "it reports neither timer_add nor timer_fire"
+    return Promise(
+        profile_of(description),
+        tick_ns=description.grain_ns,
+        early_ns=description.early_ns,
+        late_ns=description.late_ns,
+        wheel_size=description.wheel_size,
+        longest_delay_ns=description.most_delay_ns,
+        purge_interval=description.purge_interval,
+        lacks=lacks,
+        subject=description.name,
+        version=description.version,
+        language=description.language,
+        offers=tuple(offer for offer in OFFERS if offer in description.capabilities),
+        catch_up=description.catch_up,
+        turn=description.turn,
+    )

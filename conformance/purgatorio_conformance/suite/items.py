@@ -26,9 +26,8 @@ from purgatorio_conformance.suite.case import (
     real_time_subject,
     timer_subject,
 )
-from purgatorio_conformance.suite.command import command_promise
 from purgatorio_conformance.suite.contract import BadPromise, Promise
-from purgatorio_conformance.suite.gated import of_command
+from purgatorio_conformance.suite.gated import command_promise, of_command
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict

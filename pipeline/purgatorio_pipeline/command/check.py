@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 import click
 
-from purgatorio_pipeline.command.clause_id import clause_out_of
-from purgatorio_pipeline.command.options import argument, flag, option, shared, taking
+from purgatorio_pipeline.command.options import argument, clause_out_of, flag, option, shared, taking
 from purgatorio_pipeline.command.output import EngineAsked, GroupedCommand, TablesOutput, show
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Engine, Focus, Judged

@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from purgatorio_pipeline.command.clause_id import no_clause
+from purgatorio_pipeline.command.options import no_clause
 from purgatorio_spec.clause.declaration import Clause
 from purgatorio_spec.clause.registry import CLAUSES, WORDINGS_BY_PROFILE
 from purgatorio_spec.profile import PROFILES

@@ -11,13 +11,12 @@ import click
 from rich.console import Console
 
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_pipeline.command.options import argument, json_flag, option, taking
-from purgatorio_pipeline.command.out_file import file
+from purgatorio_pipeline.command.options import argument, file, json_flag, option, taking
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked
 from purgatorio_pipeline.comparison import Change, Comparison, compare
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.judging import Engine, Judged
-from purgatorio_pipeline.report.comparison_markdown import comparison_markdown, side
+from purgatorio_pipeline.report.markdown import comparison_markdown, side
 from purgatorio_pipeline.report.terminal import print_line
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_spec.durations import duration

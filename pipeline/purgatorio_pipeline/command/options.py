@@ -3,11 +3,13 @@ type, its default and its help stand in one place."""
 
 from __future__ import annotations
 
+import difflib
 import functools
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -105,3 +107,42 @@ def refuse(because: str, *names: str) -> None:
         if one.name in names and context.get_parameter_source(one.name) is ParameterSource.COMMANDLINE:
             name = one.opts[0] if isinstance(one, click.Option) else one.make_metavar(context)
             raise click.UsageError(f"{name} has no effect {because}: remove it")
+
+
+def file(value: str) -> Path:
+    """An option for an output file. Before the work begins, the option tests whether the file can be written."""
+    path = Path(value)
+    place = next(folder for folder in path.absolute().parents if folder.exists())
+    special = path.exists() and not path.is_file()  # a terminal or a pipe is written directly
+    if path.is_dir():
+        wrong = "it is a folder"
+    elif not place.is_dir():
+        wrong = f"{place} is not a folder"
+    elif not special and not os.access(place, os.W_OK):
+        wrong = f"{place} is read-only"
+    else:
+        return path
+    raise click.BadParameter(f"{path} cannot be written: {wrong}")
+
+
+NEAREST: Final = 3
+
+
+def no_clause(name: str, ids: Collection[str]) -> str:
+    """The message for an unknown id: similar ids, and where to list all."""
+    near = difflib.get_close_matches(name.upper(), ids, NEAREST, 0.5) or [
+        one for one in ids if one[:1] == name[:1].upper()
+    ]
+    resembling = f" Nearest: {', '.join(near[:NEAREST])}." if near else ""
+    return f"no clause {name!r}.{resembling} See `check --clauses`"
+
+
+def clause_out_of(ids: Collection[str]) -> Callable[[str], str]:
+    """The type of an option that takes one of these ids, in letters of either case."""
+
+    def clause(value: str) -> str:
+        if value.upper() not in ids:
+            raise click.BadParameter(no_clause(value, ids))
+        return value.upper()
+
+    return clause

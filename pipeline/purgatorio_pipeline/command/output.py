@@ -14,8 +14,7 @@ from msgspec import UNSET, UnsetType
 from rich.console import Console
 
 from purgatorio_pipeline.command.failed import told_status
-from purgatorio_pipeline.command.options import flag, json_flag, option
-from purgatorio_pipeline.command.out_file import file
+from purgatorio_pipeline.command.options import file, flag, json_flag, option
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.finding import Finding

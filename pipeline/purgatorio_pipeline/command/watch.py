@@ -13,8 +13,7 @@ from pyspark.errors import PySparkException, PySparkRuntimeError, StreamingQuery
 from rich.console import Console
 
 from purgatorio_pipeline.command.failed import told_status
-from purgatorio_pipeline.command.options import argument, flag, folder, number, option, taking
-from purgatorio_pipeline.command.out_file import file
+from purgatorio_pipeline.command.options import argument, file, flag, folder, number, option, taking
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.printed import Watch

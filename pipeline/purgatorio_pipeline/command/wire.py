@@ -22,8 +22,7 @@ from typing import Final
 import click
 
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_pipeline.command.options import argument, flag, number, option, refuse, shared, taking
-from purgatorio_pipeline.command.out_file import file
+from purgatorio_pipeline.command.options import argument, file, flag, number, option, refuse, shared, taking
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, show
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.judging import Engine, Focus

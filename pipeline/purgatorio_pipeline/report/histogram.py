@@ -6,14 +6,46 @@ the share of a control thread's sleeps, on the same scale.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
+
+from msgspec import Meta, Struct, ValidationError, convert
 
 from purgatorio_pipeline.report.markup import Markup, joined, tag
 from purgatorio_spec.durations import duration
 from purgatorio_spec.lateness import EDGES_NS, Lateness
-from purgatorio_spec.trace.record import TimerConstants
+from purgatorio_spec.trace.record import MAX_INT, TimerConstants
+
+_BINS: Final = [(low, high) for low, high in pairwise(EDGES_NS) if low >= 0]
+_Count = Annotated[int, Meta(ge=0, le=MAX_INT)]
+
+
+class _Control(Struct):
+    p50_ns: _Count
+    p90_ns: _Count
+    p99_ns: _Count
+    max_ns: _Count
+    bins: Annotated[list[tuple[int, int, _Count]], Meta(min_length=1)]
+
+
+def control_of(params: Mapping[str, object]) -> Lateness | None:
+    """The oversleeps of a run's control thread, from the `params` of its header, as a distribution. None for any form
+    but that of Purgatorio's subjects: ordered figures, and ordered, non-empty bins with the edges of every histogram.
+    """
+    try:
+        found = convert(params.get("control_oversleep"), _Control)
+    except ValidationError:
+        return None
+    figures = (found.p50_ns, found.p90_ns, found.p99_ns, found.max_ns)
+    edges = [(low, high) for low, high, _ in found.bins]
+    at = _BINS.index(edges[0]) if edges[0] in _BINS else len(_BINS)
+    counted = any(count for _, _, count in found.bins)
+    if edges != _BINS[at : at + len(edges)] or not counted or list(figures) != sorted(figures):
+        return None
+    return Lateness("control", tuple(found.bins), *figures, early=0)
+
 
 Bins: TypeAlias = tuple[tuple[int, int, int], ...]
 

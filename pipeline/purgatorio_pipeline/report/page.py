@@ -17,11 +17,16 @@ from typing import Final
 
 from purgatorio_pipeline.finding import Finding, has_check, verdict_of
 from purgatorio_pipeline.pictures import GaugeSeries
-from purgatorio_pipeline.report.control import control_of
 from purgatorio_pipeline.report.gauge_chart import gauge_chart, gauge_key
 from purgatorio_pipeline.report.gauge_chart import in_words as gauges_in_words
 from purgatorio_pipeline.report.grouped import CauseGroup, grouped
-from purgatorio_pipeline.report.histogram import bounds_in_words, histogram, in_words, without_control
+from purgatorio_pipeline.report.histogram import (
+    bounds_in_words,
+    control_of,
+    histogram,
+    in_words,
+    without_control,
+)
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_pipeline.report.verdict_table import Links, badge, clause_anchor, verdict_table

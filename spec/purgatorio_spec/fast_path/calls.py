@@ -1,14 +1,15 @@
-"""Finds the return of each call, in the same batch or a later one, and tests whether a thread's calls are nested."""
+"""Finds the return of each call, in the same batch or a later one. Tests whether the calls of a thread are nested, and
+whether its time goes backwards."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from purgatorio_spec.fast_path.columns import Columns
+from purgatorio_spec.fast_path.columns import Columns, grown
 from purgatorio_spec.trace.coded import IS_CALL, IS_RET, Codes, Ints, Kinds, Numbered
 
 Places = npt.NDArray[np.intp]
@@ -95,3 +96,33 @@ def _places(i: Ints, held: int, wanted: Ints) -> Ints:
             place[early] = np.minimum(np.searchsorted(i[:held], wanted[early]), max(held - 1, 0))
         return place
     return np.minimum(np.searchsorted(i, wanted), len(i) - 1)
+
+
+_LOWEST = np.iinfo(np.int64).min
+
+
+@dataclass(slots=True)
+class LastTimes:
+    """By thread, the time of its last event."""
+
+    last_t: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def feed(self, some: Numbered, threads: int) -> Ints:
+        """Add a batch. Return the `i` of the events whose time is before that of the previous event of their thread.
+        `threads`: one more than the highest number of a thread."""
+        self.last_t = grown(self.last_t, threads, _LOWEST)
+        t = some.batch.t
+        if t[0] >= self.last_t.max() and (t[1:] >= t[:-1]).all():
+            # numpy keeps the last value of repeated places.
+            self.last_t[some.thread] = t
+            return np.zeros(0, np.int64)
+        narrow = some.thread.astype(np.int16) if threads < 1 << 15 else some.thread
+        order = np.argsort(narrow, kind="stable")
+        thread, t = some.thread[order], t[order]
+        before = np.empty(len(t), np.int64)
+        before[1:] = t[:-1]
+        starts = np.flatnonzero(np.concatenate(([True], thread[1:] != thread[:-1])))
+        before[starts] = self.last_t[thread[starts]]
+        back = order[t < before]
+        self.last_t[thread] = t
+        return np.sort(some.batch.i[back])

@@ -11,11 +11,10 @@ import orjson
 from purgatorio_spec.fast_path.calls import OpenCalls
 from purgatorio_spec.fast_path.columns import Stretches
 from purgatorio_spec.fast_path.fold import Fold
-from purgatorio_spec.fast_path.names import Names
+from purgatorio_spec.fast_path.names import Names, Texts
 from purgatorio_spec.fast_path.operations import MAX_ROWS
 from purgatorio_spec.fast_path.readings import Readings
 from purgatorio_spec.fast_path.recheck import Checks, Waiting
-from purgatorio_spec.fast_path.texts import Texts
 from purgatorio_spec.fast_path.thread_checks import ThreadChecks
 from purgatorio_spec.trace.record import Header
 

@@ -9,15 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from purgatorio_spec.clause.declaration import CHECK, READING
-from purgatorio_spec.fast_path.calls import OpenCalls
-from purgatorio_spec.fast_path.clocks import LastTimes
+from purgatorio_spec.fast_path.calls import LastTimes, OpenCalls
 from purgatorio_spec.fast_path.columns import Stretches
-from purgatorio_spec.fast_path.names import Names
+from purgatorio_spec.fast_path.names import Names, Texts
 from purgatorio_spec.fast_path.operations import LIMIT, Operations
 from purgatorio_spec.fast_path.readings import READING_RULES, ReadingsSoFar, Truths, judge_every
 from purgatorio_spec.fast_path.recheck import FirstChecks, Recheck, Wanted
 from purgatorio_spec.fast_path.rules import OperationBlock, candidates, lacks_a_rule, summaries
-from purgatorio_spec.fast_path.texts import Texts
 from purgatorio_spec.fast_path.thread_checks import ThreadChecks
 from purgatorio_spec.history.run import (
     BACKWARDS,
