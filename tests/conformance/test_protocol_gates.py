@@ -779,7 +779,7 @@ def test_a_run_inside_its_own_add_holds_up_no_later_call() -> None:
         "expiry", "", ((Expiry("t"),),), ("timer_fire",), before=(Add("t", 50), Add("u", 50))
     )
     play_of_it = Play(run, program, 1)
-    run.make_all(play_of_it.before, play_of_it)
+    run.make_all(play_of_it.named.before, play_of_it)
     assert peer.asked == [None, [1], None]
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from purgatorio_pipeline.gold import write_gold
 from purgatorio_pipeline.hadoop import Place
+from purgatorio_pipeline.incremental.batch import write_gold
 from purgatorio_pipeline.incremental.cached import CachedResult, cached_of
 from purgatorio_pipeline.incremental.check import KeptFile, Manifest, check_lake
 from purgatorio_pipeline.judging import Judged

@@ -26,7 +26,6 @@ from purgatorio_conformance.protocol.small_program import (
     SmallProgram,
     Until,
     delays_for,
-    named_in,
 )
 from purgatorio_conformance.subject.contract import LATE_SLACK_NS
 from purgatorio_conformance.subject.plan import MS
@@ -100,20 +99,18 @@ def drive_free(drive: Drive) -> str:
 def _alone(program: SmallProgram) -> SmallProgram | None:
     """The program without far tasks that no caller names; None if others are far, or no task expires."""
     short = program.without_far(_ALONE_NS + 1)
-    expires = any(isinstance(call, Expiry) for lane in program.lanes for call in lane)
     soon = all(call.delay_ns <= _ALONE_NS for call in short.calls() if isinstance(call, Add))
-    return short if expires and soon else None
+    return short if program.expiring() and soon else None
 
 
 class _Round:
     def __init__(self, session: Session, program: SmallProgram, number: int, rng: random.Random) -> None:
         self._session = session
         self._rng = rng
-        self._before = _plain(named_in(program.before, number))
-        self._after = _plain(named_in(program.after, number))
-        lanes = [named_in(lane, number) for lane in program.lanes]
-        self._lanes = [_plain(lane) for lane in lanes]
-        self._expiring = {call.id for lane in lanes for call in lane if isinstance(call, Expiry)}
+        named = program.named(number)
+        self._before, self._after = _plain(named.before), _plain(named.after)
+        self._lanes = [_plain(lane) for lane in named.lanes]
+        self._expiring = named.expiring()
         calls = [*self._before, *(call for lane in self._lanes for call in lane)]
         delays = [c.delay_ns for c in calls if isinstance(c, Add | Register) and c.id in self._expiring]
         self._delay_s = min(delays, default=0) / 1e9

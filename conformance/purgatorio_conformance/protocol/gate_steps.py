@@ -380,7 +380,7 @@ class Steps:
             self._plays.start_anew((STEP,))
         play = self._plays.begun(program, stop.beside)
         self._plays.under_way = PlayedOrder(program.name, (), stop)
-        self._plays.make_all(play.before, play)
+        self._plays.make_all(play.named.before, play)
         if stop.beside:
             while play.kept is None and play.can_call(0):
                 play.make(0)

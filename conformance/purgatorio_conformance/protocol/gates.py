@@ -383,7 +383,7 @@ class GatedRun:
         done: list[str] = []
         order = PlayedOrder(program.name, (), stop)
         self._plays.under_way = None if program.volley else order
-        self._plays.make_all(play.before, play)
+        self._plays.make_all(play.named.before, play)
         following = dict(enumerate(wanted))
         left = program.schedule.switches if isinstance(program.schedule, EveryOrder) else None
         thread = ""

@@ -9,10 +9,11 @@ clauses judge too. If no thread is paused and a thread does not return, the subj
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from purgatorio_conformance.protocol.conversation import Hold
@@ -49,7 +50,6 @@ from purgatorio_conformance.protocol.small_program import (
     Until,
     delays_for,
     late_for,
-    named_in,
 )
 from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.contract import LATE_SLACK_NS
@@ -171,14 +171,14 @@ class Plays:
         self._said = 0
         self._begun_ns = 0 if self.clock is None else self.clock.now_ns
         self._asked_ns = {}
-        return Play(self, program, len(self.played) + 1, beside=beside, keeps=bool(beside))
+        return Play(self, program, len(self.played) + 1, beside)
 
     def end(self, play: Play, order: PlayedOrder) -> None:
         """Make the last calls of the program. Then check for late events, errors and broken promises."""
         self.played.append(order)
         play.over = True
         other = play.program.fault is not None and self.description.lanes > 1
-        self.make_all(play.after, play, int(other))
+        self.make_all(play.named.after, play, int(other))
         if self.session.conversation.erred:
             self.erred = self.erred or order
         if self.clock is not None and play.program.fault is None:
@@ -204,7 +204,7 @@ class Plays:
         self.start(program.places)
         play = self.begun(program)
         order = self.in_turn_now = PlayedOrder(program.name, ())
-        self.make_all(play.before, play)
+        self.make_all(play.named.before, play)
         before_ns = self.clock.now_ns
         # After a loss, the execution makes no more calls: a late event would hide the loss.
         while not self.broken and (acts := self.acts(play)):
@@ -552,40 +552,20 @@ class Plays:
         self._said = -_SAID_MOST * 10
 
 
-@dataclass(slots=True)
 class Play:
-    plays: Plays
-    program: SmallProgram
-    number: int
-    over: bool = False
-    before: list[LaneCall] = field(default_factory=list)
-    after: list[LaneCall] = field(default_factory=list)
-    lanes: list[list[LaneCall]] = field(default_factory=list)
-    held_back: set[str] = field(default_factory=set)
-    delays: dict[str, int] = field(default_factory=dict)
-    begun_s: float = field(default_factory=time.monotonic)
-    """The time of the last call that may have begun an operation or task with an expiry."""
-    stopped: set[int] = field(default_factory=set)
-    """The numbers of the pauses at steps."""
-    passes: bool = False
-    """Whether threads at steps are resumed."""
-    beside: str = ""
-    """If set, only the first thread that comes to this pause point stays paused, if it comes while `keeps` is set."""
-    keeps: bool = False
-    kept: Hold | None = None
-    steps: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
-    """The steps at which calls pause, by caller and place among the caller's calls."""
-    came: dict[int, int] = field(default_factory=dict)
-    """For each pause, the number of threads that had come to this pause point before."""
+    """One execution of a program. `beside`: of the threads that come to this pause point while `keeps` is set, only the
+    first one stays paused (`kept`). Without it, a thread pauses at each pause point of the program."""
 
-    _came_to: Counter[tuple[str, str | None]] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        self.before = named_in(self.program.before, self.number)
-        self.after = named_in(self.program.after, self.number)
-        self.lanes = [named_in(lane, self.number) for lane in self.program.lanes]
-        calls = [*self.before, *(call for lane in self.lanes for call in lane)]
-        self.held_back = {call.id for call in calls if isinstance(call, Expiry)}
+    def __init__(self, plays: Plays, program: SmallProgram, number: int, beside: str = "") -> None:
+        self.plays = plays
+        self.program = program
+        self.number = number
+        self.named = program.named(number)
+        self.lanes: list[list[LaneCall]] = [[*lane] for lane in self.named.lanes]
+        """The calls that the callers have not made yet."""
+        self.held_back = {*self.named.expiring()}
+        """The tasks and operations whose expiry must come later."""
+        calls = itertools.chain(self.named.before, *self.named.lanes)
         made = [call.call if isinstance(call, Inside) else call for call in calls]
         # A task that is reset while it expires expires as it was added.
         self.delays = {
@@ -593,6 +573,20 @@ class Play:
             for call in made
             if isinstance(call, Register | Add) or (isinstance(call, Reset) and call.id not in self.held_back)
         }
+        self.over = False
+        self.begun_s = time.monotonic()
+        """The time of the last call that may have begun an operation or task with an expiry."""
+        self.stopped: set[int] = set()
+        """The numbers of the pauses at steps."""
+        self.passes = False
+        """Whether threads at steps are resumed."""
+        self.beside, self.keeps = beside, bool(beside)
+        self.kept: Hold | None = None
+        self.steps: dict[tuple[int, int], tuple[int, ...]] = {}
+        """The steps at which calls pause, by caller and place among the caller's calls."""
+        self.came: dict[int, int] = {}
+        """For each pause, the number of threads that had come to this pause point before."""
+        self._came_to: Counter[tuple[str, str | None]] = Counter()
 
     def stops(self, hold: Hold) -> bool:
         """Whether the thread stays paused here: at a place of the program, or before an expiry that must come later."""

@@ -6,10 +6,10 @@ program targets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.message import (
@@ -111,6 +111,7 @@ class Until:
 
 
 LaneCall = Call | Expiry | Inside | Until
+C = TypeVar("C", bound=LaneCall)
 
 Pause = str | tuple[str, str]
 """A pause point: a place, for all tasks and operations, or for this one alone."""
@@ -202,6 +203,15 @@ class SmallProgram:
     def pauses_at(self, place: str, whose: str) -> bool:
         """Whether a thread is paused there."""
         return place in self.pauses or (place, whose) in self.pauses
+
+    def named(self, play: int) -> SmallProgram:
+        """The program with ids and keys that are unique to this execution."""
+
+        def mark(calls: tuple[C, ...]) -> tuple[C, ...]:
+            return tuple(_named(call, f"p{play}-") for call in calls)
+
+        lanes = tuple(map(mark, self.lanes))
+        return replace(self, before=mark(self.before), lanes=lanes, after=mark(self.after))
 
     @property
     def _soon_over(self) -> bool:
@@ -393,12 +403,7 @@ def delays_for(description: Description, far_ns: int, purge_ns: int = 0) -> Dela
     )
 
 
-def named_in(calls: Sequence[LaneCall], play: int) -> list[LaneCall]:
-    """The calls, with ids and keys that are unique to this execution."""
-    return [_named(call, f"p{play}-") for call in calls]
-
-
-def _named(call: LaneCall, mark: str) -> LaneCall:
+def _named(call: C, mark: str) -> C:
     new: dict[str, Any] = {name: mark + getattr(call, name) for name in ("id", "key") if hasattr(call, name)}
     if isinstance(call, Register):
         new["keys"] = tuple(mark + key for key in call.keys)

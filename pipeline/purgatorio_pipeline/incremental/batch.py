@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from purgatorio_pipeline.gold import VIOLATION_COLUMNS, write_gold
 from purgatorio_pipeline.hadoop import Place, address
 from purgatorio_pipeline.incremental.cached import CachedResult
 from purgatorio_pipeline.incremental.check import BATCHES, KeptFile
@@ -49,3 +49,51 @@ def publish(spark: SparkSession, lake: Lake, gold: Lake, held: Sequence[KeptFile
             .withColumnRenamed("place", "run_key")
         )
     write_gold(gold, judged, violations)
+
+
+VIOLATION_COLUMNS: Final = ("run_key", "clause", "cause", "subject", "events", "allowed", "seen")
+_COLUMNS: Final = {
+    "runs": "run_key file run subject profile verdict events problems quarantined",
+    "verdicts": "run_key file run clause verdict violations occasions reason",
+    "lateness": "run low_ns high_ns tasks p50_ns p90_ns p99_ns max_ns early",
+    "quarantine": "file line field why hint text",
+}
+"""The columns by table. They are texts, except those in `_TYPES`."""
+_TYPES: Final[dict[str, pa.DataType]] = {
+    "run_key": pa.int32(),
+    "problems": pa.list_(pa.string()),
+    **dict.fromkeys(
+        "events quarantined violations occasions low_ns high_ns tasks p50_ns p90_ns p99_ns max_ns early line".split(),
+        pa.int64(),
+    ),
+}
+
+
+def write_gold(gold: Lake, judged: Judged, violations: DataFrame | None) -> None:
+    """Write the tables into a new folder. `violations`: None if no run was judged; this table is then missing."""
+    runs = judged.result.runs
+    tables: dict[str, Iterable[dict[str, object]]] = {
+        "runs": (_row("runs", run, run_key=key) for key, run in enumerate(runs)),
+        "verdicts": (
+            _row("verdicts", clause, run_key=key, file=run.file, run=run.run)
+            for key, run in enumerate(runs)
+            for clause in run.clauses.values()
+        ),
+        "lateness": (
+            _row("lateness", one, low_ns=low, high_ns=high, tasks=count)
+            for one in judged.lateness
+            for low, high, count in one.bins
+        ),
+        "quarantine": (_row("quarantine", line) for line in judged.result.broken),
+    }
+    for name, rows in tables.items():
+        fields = [pa.field(column, _TYPES.get(column, pa.string())) for column in _COLUMNS[name].split()]
+        gold.write_arrow(name, pa.Table.from_pylist(list(rows), schema=pa.schema(fields)))
+    if violations is not None:
+        ordered = violations.select(*VIOLATION_COLUMNS).orderBy("run_key", "clause", "cause", "subject")
+        gold.write("violations", ordered.coalesce(1))
+
+
+def _row(table: str, one: object, **given: object) -> dict[str, object]:
+    """A row of a table. A column is from `given`, else from the field of `one` with its name."""
+    return {name: given[name] if name in given else getattr(one, name) for name in _COLUMNS[table].split()}
