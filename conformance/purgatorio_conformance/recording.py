@@ -61,35 +61,7 @@ def record_runs(
     stopping = threading.Event()
 
     def one(subject: Subject) -> RunRecord:
-        run = f"{subject.name}-seed{seed}"
-        path = out_dir / f"{run}{suffix}"
-        progress(subject.name, 0, ops)
-        try:
-            if isinstance(subject, CommandSubject) and subject.listener is None:
-                run_apart(subject, seed, ops, path, progress)
-            else:
-                plan = getattr(subject, "shape", PlanShape()).make(
-                    seed, ops, subject.threads, subject.tick_ns
-                )
-                subject.run(plan, path, progress)
-            record = RunRecord(run, subject.name, path)
-        except SubjectFailed as failure:
-            progress(subject.name, ops, ops)
-            record = RunRecord(run, subject.name, None, failure)
-        except OSError as refused:
-            if not path.is_file():
-                raise
-            progress(subject.name, ops, ops)
-            why = f"its trace could not be written: {refused.strerror or refused}"
-            record = RunRecord(run, subject.name, None, SubjectFailed(subject.name, "unfinished", why, path))
-        except Exception as error:
-            progress(subject.name, ops, ops)
-            ours = failure_of(f"recording {run}", error)
-            trace = path if path.is_file() else None
-            why = f"an internal error of Purgatorio: {ours.error}"
-            record = RunRecord(
-                run, subject.name, None, SubjectFailed(subject.name, "unfinished", why, trace), ours
-            )
+        record = _recorded(subject, out_dir / f"{subject.name}-seed{seed}{suffix}", seed, ops, progress)
         if ended is not None and not stopping.is_set():
             ended(record)
         return record
@@ -128,3 +100,30 @@ def record_runs(
             record = replace(record, failure=SubjectFailed(subject.name, "unfinished", why, record.trace))
         records.append(record)
     return records
+
+
+def _recorded(subject: Subject, path: Path, seed: int, ops: int, progress: Progress) -> RunRecord:
+    run = f"{subject.name}-seed{seed}"
+    failure: SubjectFailed | None = None
+    ours: Failure | None = None
+    progress(subject.name, 0, ops)
+    try:
+        if isinstance(subject, CommandSubject) and subject.listener is None:
+            run_apart(subject, seed, ops, path, progress)
+        else:
+            plan = getattr(subject, "shape", PlanShape()).make(seed, ops, subject.threads, subject.tick_ns)
+            subject.run(plan, path, progress)
+        return RunRecord(run, subject.name, path)
+    except SubjectFailed as failed:
+        failure = failed
+    except OSError as refused:
+        if not path.is_file():
+            raise
+        why = f"its trace could not be written: {refused.strerror or refused}"
+        failure = SubjectFailed(subject.name, "unfinished", why, path)
+    except Exception as error:
+        ours = failure_of(f"recording {run}", error)
+        why = f"an internal error of Purgatorio: {ours.error}"
+        failure = SubjectFailed(subject.name, "unfinished", why, path if path.is_file() else None)
+    progress(subject.name, ops, ops)
+    return RunRecord(run, subject.name, None, failure, ours)

@@ -105,7 +105,7 @@ class _OpenCall:
     log: ThreadLog
     ticket: int
     asked_t: int
-    stops: int = 0
+    pauses: int = 0
     """The number of further steps at which the call must pause."""
     depth: int = 0
     """The number of functions that the thread had entered before the call."""
@@ -511,11 +511,11 @@ class Conversation:
         thread, _ = self._thread(said)
         if said.f == STEP:
             # A thread of the subject's own may pause for a call; the message then has no `during`.
-            stopping = (one for one in self._open.values() if one.stops)
+            stopping = (one for one in self._open.values() if one.pauses)
             asked = next(stopping, None) if said.during is None else self._open[said.during]
-            if asked is None or not asked.stops:
+            if asked is None or not asked.pauses:
                 raise Misbehaved("rubbish", "it is paused at a step that its call did not request")
-            asked.stops -= 1
+            asked.pauses -= 1
         if len(self._holds) >= _MAX_HOLDS:
             raise Misbehaved("flood", f"more than {_MAX_HOLDS} paused threads")
         self.doubts.met = self.doubts.met or bool(self.standing())

@@ -41,11 +41,7 @@ from purgatorio_conformance.protocol.lines import ANY_CLASS, Lines
 from purgatorio_conformance.protocol.message import STEP, Description
 from purgatorio_conformance.protocol.missed_deadline import past_deadlines
 from purgatorio_conformance.protocol.periodic import drive_periodic
-from purgatorio_conformance.protocol.played_order import (
-    Account,
-    PlayedOrder,
-    unfinished,
-)
+from purgatorio_conformance.protocol.played_order import Account, PlayedOrder, unfinished
 from purgatorio_conformance.protocol.plays import Plays
 from purgatorio_conformance.protocol.real_time import drive_real
 from purgatorio_conformance.protocol.scope import crossed_pairs, scope, scope_delays
@@ -54,6 +50,7 @@ from purgatorio_conformance.protocol.session import Drive, Listener, OwnPeer, Se
 from purgatorio_conformance.protocol.small_program import SmallProgram, delays_for
 from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_conformance.protocol.virtual_time import (
+    Manner,
     VirtualClock,
     drive_virtual,
     start_of_clock,
@@ -547,7 +544,7 @@ class CommandSubject:
             if reaches:
                 self.account.left_out = past_deadlines(told, child.threads())
         else:
-            manner: Literal["plan", "jumps"] = "plan" if self.mode == "virtual-plan" else "jumps"
+            manner: Manner = "plan" if self.mode == "virtual-plan" else "jumps"
             self.account.left_out = drive_virtual(told, clock, dues, manner)
             if manner == "plan" and plan.timers >= REACHES_FROM:
                 drive_crowds(told, clock)

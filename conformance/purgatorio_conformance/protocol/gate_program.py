@@ -86,7 +86,7 @@ def _program(name: str, looks_for: str, lines: _Lines, numbers: Mapping[str, int
                 lanes += [calls] if key == "lane" else [(call,) for call in calls]
             else:
                 more[key] += calls
-        elif key == "stop":
+        elif key == "pause":
             places = (tuple(place.split()) for place in value.split(", "))
             more["pauses"] = tuple(place if len(place) > 1 else place[0] for place in places)
         elif key == "order":

@@ -433,7 +433,7 @@ class Steps:
                 play.make(stop.lane, stop.steps if here else ())
             while here and watching is not None and conversation.loose():
                 standing = conversation.standing()
-                passing = [hold for hold in standing if not play.stops(hold)]
+                passing = [hold for hold in standing if not play.keeps_paused(hold)]
                 if passing:
                     self._plays.go(passing)
                 elif play.kept not in standing:

@@ -253,10 +253,11 @@ class GatedRun:
                 one for one in programs if one.pauses or one.cannot_step(description, virtual=virtual)
             ]
         fit = {one.name: one.ruled_out(description, virtual=virtual) for one in programs}
-        stops = {stop for one in programs if fit[one.name] is None for stop in one.places}
-        if any(one.expiring() for one in programs if fit[one.name] is None):
-            stops.add("timer_fire")
-        self._gates = tuple(place for place in description.gates if place in stops)
+        played = [one for one in programs if fit[one.name] is None]
+        places = {
+            place for one in played for place in (*one.places, *(["timer_fire"] if one.expiring() else []))
+        }
+        self._gates = tuple(place for place in description.gates if place in places)
         self._plays.start(self._gates)
         # A program with a barrier has a fixed number of executions. All orders of another are some dozens.
         sizes = [len(one.calls()) * one.volley or 100 + len(one.calls()) for one in programs]

@@ -357,7 +357,7 @@ class Plays:
         comes."""
         conversation = self.session.conversation
         while True:
-            passing = [hold for hold in conversation.standing() if not play.stops(hold)]
+            passing = [hold for hold in conversation.standing() if not play.keeps_paused(hold)]
             for hold in passing:
                 if hold in conversation.standing():
                     self.go([hold])
@@ -588,7 +588,7 @@ class Play:
         """For each pause, the number of threads that had come to this pause point before."""
         self._came_to: Counter[tuple[str, str | None]] = Counter()
 
-    def stops(self, hold: Hold) -> bool:
+    def keeps_paused(self, hold: Hold) -> bool:
         """Whether the thread stays paused here: at a place of the program, or before an expiry that must come later."""
         if self.over:
             return False

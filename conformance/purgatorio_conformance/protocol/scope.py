@@ -816,11 +816,11 @@ class _OfPurgatory(_Words):
         program, there = self._made(recipe, looks_for)
         # No later call completes an expiring operation, or a missing expiry would stay hidden.
         there = [one for one in there if Expiry(one) not in {call for lane in program.lanes for call in lane}]
-        stops = {place for kind in kinds for place in _STOPS[kind]}
-        stops |= {recipe.inside.place} if recipe.inside else set()
+        places = {place for kind in kinds for place in _PAUSES[kind]}
+        places |= {recipe.inside.place} if recipe.inside else set()
         return replace(
             program,
-            pauses=tuple(place for place in (FIRE, *self.places) if place in stops),
+            pauses=tuple(place for place in (FIRE, *self.places) if place in places),
             after=self._after(there),
         )
 
@@ -839,7 +839,7 @@ _CLASSES: Final = (
 )
 """The class of bugs that a program targets if it has calls of these kinds; the first match counts."""
 
-_STOPS: Final[Mapping[str, tuple[str, ...]]] = {
+_PAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     "expiry": (FIRE, DONE, EXPIRED),
     "register": (TRY, ARM),
     "check": (TRY, DONE),

@@ -114,7 +114,7 @@ def drive_virtual(drive: Drive, clock: VirtualClock, dues: Sequence[TimedCall], 
             run.gauge()
         if number % report == 0:
             drive.tell(len(session.conversation.known) - len(session.conversation.pending))
-    run.come_to_rest(manner)
+    run.settle()
     session.call(Quiesce())
     if drive.operations < REACHES_FROM:
         return f"levels, days and purges (these need --operations {REACHES_FROM} or more)"
@@ -248,18 +248,15 @@ class _VirtualRun:
     def leap(self, by_ns: int) -> None:
         self._advance(self._clock.now_ns + by_ns)
 
-    def settle(self) -> None:
-        self.come_to_rest(self._manner)
-
     def gauge(self) -> None:
         if self._gauges:
             self._session.call(Gauge())
 
-    def come_to_rest(self, manner: Manner) -> None:
+    def settle(self) -> None:
         """Advance past the last deadline and the late bound, and then a little further."""
         rest_ns = self._last_ns + (self._late_ns or 0) + 2 * self._tick_ns
         rest_ns += -rest_ns % self._unit_ns
-        if manner == "plan":
+        if self._manner == "plan":
             self.advance_through(rest_ns)
         # A late bound of days is passed in few steps.
         step_ns = max(self.jump_ns, (self._late_ns or 0) // 1_000 // self._unit_ns * self._unit_ns)
