@@ -14,7 +14,7 @@ dropped records, `Clause` changes some violations to UNKNOWN.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.history.part import CheckCall, Reading
@@ -44,9 +44,6 @@ OfOperation: TypeAlias = Callable[[Run, OperationHistory], Finding]
 OfCheck: TypeAlias = Callable[[Run, CheckCall], Finding]
 OfReading: TypeAlias = Callable[[Run, Reading], Finding]
 Part: TypeAlias = OperationHistory | CheckCall | Reading
-OPERATION: Final = "operation"
-CHECK: Final = "check"
-READING: Final = "reading"
 
 
 def _several(said: Mapping[str, str], name: str) -> tuple[str, ...]:
@@ -108,9 +105,8 @@ class Clause:
         self.needs_whole: Final[bool] = said.get("needs_whole", False)
         self.asks: Final = _several(said, "asks")
         self.asked_by: Final = _several(said, "asked_by")
-        self._operation: OfOperation | None = None
-        self._check: OfCheck | None = None
-        self._reading: OfReading | None = None
+        self.judges: Final[dict[type[Part], Callable[[Run, Any], Finding]]] = {}
+        """The judging functions of the clause, by the kind of part that they judge."""
 
     def wording_in(self, profile: str) -> Wording:
         """The title, and the sentences of the profile's rules. Without a known profile, the sentences of all rules."""
@@ -118,22 +114,16 @@ class Clause:
         return Wording(self.title, as_promise(one.sentence for one in mine)) if profile else self.wording
 
     def of_operation(self, judge: OfOperation) -> OfOperation:
-        self._operation = judge
+        self.judges[OperationHistory] = judge
         return judge
 
     def of_check(self, judge: OfCheck) -> OfCheck:
-        self._check = judge
+        self.judges[CheckCall] = judge
         return judge
 
     def of_reading(self, judge: OfReading) -> OfReading:
-        self._reading = judge
+        self.judges[Reading] = judge
         return judge
-
-    @property
-    def judges(self) -> dict[str, OfOperation | OfCheck | OfReading]:
-        """The judging functions of the clause, by the kind of part that they judge."""
-        of = ((OPERATION, self._operation), (CHECK, self._check), (READING, self._reading))
-        return {what: judge for what, judge in of if judge is not None}
 
     def is_asked(self, header: Header) -> bool:
         """Whether the report of a trace with this header has this clause (perhaps as SKIPPED)."""
@@ -170,14 +160,8 @@ class Clause:
 
     def judge(self, run: Run, part: Part) -> Judgement | None:
         """The judgement of one part of the run. None if the clause does not judge such parts."""
-        if isinstance(part, OperationHistory):
-            finding, subject = self._operation and self._operation(run, part), part.id
-        elif isinstance(part, CheckCall):
-            finding = self._check and self._check(run, part)
-            subject = f"check_and_complete({part.key})@{part.call_i}"
-        else:
-            finding, subject = self._reading and self._reading(run, part), f"reading@{part.call_i}"
-        return None if finding is None else self._judgement(run, finding, subject)
+        judge = self.judges.get(type(part))
+        return None if judge is None else self._judgement(run, judge(run, part), part.id)
 
     def _judgement(self, run: Run, finding: Finding, subject: str) -> Judgement:
         if isinstance(finding, Judgement):

@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from purgatorio_spec.clause.declaration import CHECK, READING
 from purgatorio_spec.fast_path.calls import LastTimes, OpenCalls
 from purgatorio_spec.fast_path.columns import Stretches
 from purgatorio_spec.fast_path.names import Names, Texts
@@ -17,6 +16,7 @@ from purgatorio_spec.fast_path.readings import READING_RULES, ReadingsSoFar, Tru
 from purgatorio_spec.fast_path.recheck import FirstChecks, Recheck, Wanted
 from purgatorio_spec.fast_path.rules import OperationBlock, candidates, lacks_a_rule, summaries
 from purgatorio_spec.fast_path.thread_checks import ThreadChecks
+from purgatorio_spec.history.part import CheckCall, Reading
 from purgatorio_spec.history.run import (
     BACKWARDS,
     CROSSED,
@@ -289,7 +289,7 @@ class Fold:
         tally = RunTally() if tally is None else tally
         clauses = judged_clauses(run)
         self._close_calls()
-        rules = [clause for clause in clauses if READING in clause.judges]
+        rules = [clause for clause in clauses if Reading in clause.judges]
         readings = self.readings.ordered() if rules else None
         truths = Truths(run, readings) if readings is not None and len(readings) else None
         wanted = self._mark(run, tally, truths)
@@ -435,7 +435,7 @@ class Fold:
             truths.add(np.concatenate(summed))
         doubtful = Stretches.joined(self.thread_checks.doubtful)
         # For O7, the number of checks may be enough. If another clause judges checks, all checks are judged.
-        checks = any(CHECK in one.judges and one.id != "O7" for one in judged_clauses(run))
+        checks = any(CheckCall in one.judges and one.id != "O7" for one in judged_clauses(run))
         return Wanted(
             chosen, retried, doubtful, Stretches.joined(inside),
             everything=run.dropped or checks, follows=self.follows,
@@ -488,7 +488,7 @@ class Fold:
     def _judge_readings(self, run: Run, tally: RunTally, truths: Truths) -> None:
         judged = {clause.id: clause for clause in judged_clauses(run)}
         for name, clause in judged.items():
-            if READING not in clause.judges:
+            if Reading not in clause.judges:
                 continue
             occasion, suspicious = READING_RULES.get(name, judge_every)(truths)
             _count(tally, name, int((occasion & ~suspicious).sum()))

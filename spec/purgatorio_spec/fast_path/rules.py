@@ -15,10 +15,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from purgatorio_spec.clause.declaration import OPERATION
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.fast_path.operations import LIMIT, Numbers, Operations, Truth, greatest
-from purgatorio_spec.history.operation import NEVER
+from purgatorio_spec.history.operation import NEVER, OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
 from purgatorio_spec.judge.result import judged_clauses
@@ -352,7 +351,7 @@ def candidates(
 def lacks_a_rule(run: Run) -> bool:
     """Whether a clause without a rule judges operations. Such a clause may read the whole context of the operations."""
     known = OF_ODD_ONES.union(RULES)
-    return any(OPERATION in one.judges and one.id not in known for one in judged_clauses(run))
+    return any(OperationHistory in one.judges and one.id not in known for one in judged_clauses(run))
 
 
 def summaries(b: OperationBlock) -> Ints:

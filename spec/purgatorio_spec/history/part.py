@@ -75,6 +75,10 @@ class Reading(RawReading):
     tasks_least: int
     tasks_most: int
 
+    @property
+    def id(self) -> str:
+        return f"reading@{self.call_i}"
+
 
 @dataclass(frozen=True, slots=True)
 class CheckCall:
@@ -87,3 +91,7 @@ class CheckCall:
     ret_i: int
     out: int
     completed: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        return f"check_and_complete({self.key})@{self.call_i}"

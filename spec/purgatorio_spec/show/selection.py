@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.clause.declaration import READING, Wording
+from purgatorio_spec.clause.declaration import Wording
 from purgatorio_spec.clause.registry import CLAUSES, WORDINGS_BY_PROFILE
+from purgatorio_spec.history.part import Reading
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.visible import counted
 from purgatorio_spec.trace.log import LOG_CLAUSES
@@ -133,7 +134,7 @@ class Selection:
 def kind_of(violation: Violation) -> Kind:
     """Whether an operation (or task), a `check_and_complete` or a reading of the gauges broke the clause."""
     clause = CLAUSES.get(violation.clause)
-    if clause is not None and READING in clause.judges:
+    if clause is not None and Reading in clause.judges:
         return "reading"
     return "check" if violation.cause == "check-miscounted" else "operation"
 
@@ -141,7 +142,7 @@ def kind_of(violation: Violation) -> Kind:
 def noun(clause: str, cause: str, count: int, profile: str = "") -> str:
     """The number of violations of a cause in words: `1 task`, `1,278 operations`, on the wire `2 requests`."""
     of_wire = profile in WORDINGS_BY_PROFILE
-    of_reading = not of_wire and READING in CLAUSES[clause].judges
+    of_reading = not of_wire and Reading in CLAUSES[clause].judges
     one = (
         "request" if of_wire or profile == LOG_PROFILE else
         "reading" if of_reading else "check" if cause == "check-miscounted"
