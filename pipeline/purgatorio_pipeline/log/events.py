@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
+from itertools import takewhile
 from typing import Any
 
 import orjson
@@ -34,8 +35,7 @@ class EventMaker:
         self._ready: set[str] = set()
         self._may_be_ready: dict[str, Origin] = {}
         """Requests with an event of their key that may have come before them, and the row of the event."""
-        self._over: set[str] = set()
-        self._ended_until: deque[tuple[int, str]] = deque()
+        self._ended_until: dict[str, int] = {}
         """Requests that have ended, and until when an event of their key may still have caused that."""
         self._open: list[tuple[int, int, str, str]] = []
         """Events that are being answered: until when, the `i` of the call, its thread, its key."""
@@ -77,7 +77,7 @@ class EventMaker:
                 # The event may answer these. That it must, the log does not show, so they are ready only when they
                 # are answered: a ready request must be answered by the next event.
                 yield from self._made_ready(
-                    t, (request for request in beside if request in self._over), self._row
+                    t, (request for request in beside if request in self._ended_until), self._row
                 )
                 self._may_be_ready.update(dict.fromkeys(beside, self._row))
                 self._recent.append((t, key, self._row))
@@ -98,15 +98,14 @@ class EventMaker:
             yield self._made(th, due_t, "ret", "check_and_complete", c=c)
 
     def _forget_ended(self, t: int) -> None:
-        while self._ended_until and self._ended_until[0][0] < t:
-            _, request = self._ended_until.popleft()
+        for request in [*takewhile(lambda one: self._ended_until[one] < t, self._ended_until)]:
+            del self._ended_until[request]
             for key in self._keys.pop(request, ()):
                 waiting = self._waiting[key]
                 del waiting[request]
                 if not waiting:
                     del self._waiting[key]
             self._ready.discard(request)
-            self._over.discard(request)
             self._may_be_ready.pop(request, None)
 
     def _enqueued(self, t: int, request: str, keys: tuple[str, ...], delay_ns: int | None) -> Iterator[Event]:
@@ -134,11 +133,10 @@ class EventMaker:
     def _ended(self, t: int, request: str, what: str) -> Iterator[Event]:
         expired = what == "timed_out"
         outer = "timer_fire" if expired else "try_complete"
-        self._ended_until.append((t + self._answer_early_ns, request))
+        self._ended_until.setdefault(request, t + self._answer_early_ns)
         if what == "gone":
             yield self._made("log", t, "at", "cancelled", id=request, x=self._row)
             return
-        self._over.add(request)
         if request in self._may_be_ready and not expired:
             yield from self._made_ready(t, [request], self._may_be_ready[request])
         begun = self.i
