@@ -55,8 +55,14 @@ def wide(
     return {"r": r, "k": "key", "in": at[0], "out": at[1], "late": at[2], "tmo": tmo}
 
 
-def long(w: str, t: float, r: str | None = None, k: str | None = None) -> Row:
-    return {"r": r, "k": k, "w": w, "t": BASE_MS + t}
+def long(rows: str) -> list[Row]:
+    """Rows such as `in 0 a k` (enqueued under a key), `ev 5 k` (an event of the key), or `out 9 a`."""
+    parts = (row.split() for row in rows.split(", ") if row)
+    return [
+        {"r": None, "k": None, "w": w, "t": BASE_MS + int(t)}
+        | dict(zip("k" if w == "ev" else "rk", of, strict=False))
+        for w, t, *of in parts
+    ]
 
 
 def written(path: Path, rows: Sequence[Row]) -> Path:
@@ -145,42 +151,34 @@ def test_what_is_just_in_time_is_kept(tmp_path: Path) -> None:
         assert list(broken(run)) == wanted
 
 
-def events(*more: Row) -> list[Row]:
-    """Requests a, b and c wait under k1, k1 and k2; an event of k1 comes at 500, which answers a."""
-    return [
-        long("in", 0, "a", "k1"), long("in", 100, "b", "k1"), long("in", 200, "c", "k2"), long("ev", 500, k="k1"),
-        long("out", 510, "a"), long("late", 1_205, "c"), *more,
-    ]  # fmt: skip
+def events(more: str = "", event: int = 500) -> list[Row]:
+    """Requests a, b and c wait under k1, k1 and k2; an event of k1 answers a."""
+    return long(f"in 0 a k1, in 100 b k1, in 200 c k2, ev {event} k1, out 510 a, late 1205 c, {more}")
 
 
 @pytest.mark.parametrize("name", ["log.jsonl", "log.csv", "log.parquet"])
 def test_an_event_answers_what_waits_under_its_key(name: str, tmp_path: Path) -> None:
     """O4: b is left to its time-out, or answered too late; not where its time-out comes before the event's bound."""
-    for end in (long("late", 1_103, "b"), long("out", 601, "b")):
+    for end in ("late 1103 b", "out 601 b"):
         assert broken(judged(tmp_path, events(end), LONG, name)) == {"O4": ["b"]}
-    answered = judged(tmp_path, events(long("out", 590, "b")), LONG, name)
+    answered = judged(tmp_path, events("out 590 b"), LONG, name)
     assert broken(answered) == {}
     assert answered.clauses["O4"].occasions == 2
-    beside = [
-        row if row["w"] != "ev" else long("ev", 1_050, k="k1") for row in events(long("late", 1_103, "b"))
-    ]
-    assert broken(judged(tmp_path, beside, LONG, name)) == {}
+    assert broken(judged(tmp_path, events("late 1103 b", event=1_050), LONG, name)) == {}
 
 
 def test_an_answer_comes_only_after_an_event_of_its_key(tmp_path: Path) -> None:
     """O2: c is answered though no event of its key came, or only later than the mapping allows."""
     mapping = [*LONG, "promises.answer_early_ms=5"]
     for answered, found in ((304, ["c"]), (305, []), (311, [])):
-        rows = [*events(long("out", 590, "b"))[:-2], long("out", 590, "b"), long("out", answered, "c")]
-        rows += [long("ev", 310, k="k2"), long("in", 700, "d", "k1"), long("late", 1_701, "d")]
+        rows = [*events()[:-1], *long(f"out 590 b, out {answered} c, ev 310 k2, in 700 d k1, late 1701 d")]
         run = judged(tmp_path, rows, mapping)
         assert broken(run) == ({"O2": found} if found else {})
         assert run.clauses["O2"].occasions == 4
         assert run.clauses["O4"].occasions == 2 + (answered != 304)
         assert not broken(judged(tmp_path, rows, LONG))
     for event, broken_by in ((194, {"O2": ["c"]}), (195, {}), (205, {})):
-        rows = [*events(long("out", 590, "b"))[:-2], long("out", 590, "b"), long("ev", event, k="k2")]
-        rows += [long("out", 900, "c"), long("in", 700, "d", "k1"), long("late", 1_701, "d")]
+        rows = [*events()[:-1], *long(f"out 590 b, ev {event} k2, out 900 c, in 700 d k1, late 1701 d")]
         assert broken(judged(tmp_path, rows, [*mapping, "promises.skew_ms=5"])) == broken_by
 
 
@@ -190,7 +188,7 @@ def test_a_log_without_time_outs_shows_late_answers(tmp_path: Path) -> None:
         one for one in LONG if not one.startswith(("words.timed_out", "timeout", "promises.e", "promises.l"))
     ]
     for answered, found in ((600, {}), (601, {"O4": ["b"]})):
-        rows = [*events(long("out", answered, "b")), long("in", 300, "d", "k1")]
+        rows = events(f"out {answered} b, in 300 d k1")
         assert broken(judged(tmp_path, rows, mapping)) == found
 
 
@@ -205,8 +203,7 @@ def test_a_column_may_be_a_field_of_an_object(name: str, tmp_path: Path) -> None
 def test_an_event_before_the_request_owes_nothing(tmp_path: Path) -> None:
     """Nor one of the same moment: which came first, the log does not say."""
     for t in (50, 100):
-        rows = [long("in", 100, "b", "k1"), long("ev", t, k="k1"), long("late", 1_103, "b")]
-        assert broken(judged(tmp_path, rows, LONG)) == {}
+        assert broken(judged(tmp_path, long(f"in 100 b k1, ev {t} k1, late 1103 b"), LONG)) == {}
 
 
 @pytest.mark.parametrize("before", [[], [960], [976], [995, 1_005], [1_010, 1_026], [976, 1_026, 1_040]])
@@ -214,32 +211,22 @@ def test_events_about_the_time_of_a_request_owe_nothing(before: list[int], tmp_p
     """Each of them may have come before the request, however many there are. One event later, it is owed."""
     mapping = [*LONG, "promises.answer_early_ms=1", "promises.skew_ms=40"]
     for more, found in (([], {}), ([1_041], {"O4": ["b"]})):
-        rows = [*(long("ev", t, k="k1") for t in (*before, *more)), long("in", 1_000, "b", "k1")]
-        rows += [long("ev", 1_795, k="k1"), long("out", 1_800, "b")]
-        rows += [long("in", 2_000, "c", "k2"), long("late", 3_001, "c")]
+        about = "".join(f"ev {t} k1, " for t in (*before, *more))
+        rows = long(f"{about}in 1000 b k1, ev 1795 k1, out 1800 b, in 2000 c k2, late 3001 c")
         assert broken(judged(tmp_path, rows, mapping)) == found
 
 
 def test_lines_may_be_written_late(tmp_path: Path) -> None:
     """`skew_ms`: lines stand in the other order. What is wrong by more than that is still found."""
-    rows = [
-        *events(long("late", 1_103, "b")), long("in", 495, "d", "k1"), long("late", 1_495, "d"),
-        long("out", 690, "f"), long("in", 700, "f", "k2"), long("in", 20, "e", "k2"), long("late", 1_009, "e"),
-        long("in", 30, "g", "k2"), long("late", 1_090, "g"),
-    ]  # fmt: skip
+    ends = "late 1103 b, in 495 d k1, late 1495 d, out 690 f, in 700 f k2, in 20 e k2, late 1009 e, "
+    rows = events(f"{ends}in 30 g k2, late 1090 g")
     assert "set promises.skew_ms" in refused(tmp_path, rows, [*LONG, "promises.skew_ms=9"])
     assert broken(judged(tmp_path, rows, [*LONG, "promises.skew_ms=10"])) == {"O4": ["b"]}
     made = convert_log(
         tmp_path / "log.jsonl", tmp_path / "t.jsonl", read_mapping(None, [*LONG, "promises.skew_ms=10"])
     )
     assert "1 ends up to skew_ms before their request: the request ended at once" in made.notes
-    early = [
-        *rows,
-        long("in", 40, "x", "k2"),
-        long("late", 1_028, "x"),
-        long("in", 40, "y", "k2"),
-        long("late", 1_101, "y"),
-    ]
+    early = [*rows, *long("in 40 x k2, late 1028 x, in 40 y k2, late 1101 y")]
     assert broken(judged(tmp_path, early, [*LONG, "promises.skew_ms=10"])) == {
         "O4": ["b"],
         "T1": ["x"],
@@ -249,13 +236,7 @@ def test_lines_may_be_written_late(tmp_path: Path) -> None:
 
 def test_the_end_of_a_log_accuses_nobody(tmp_path: Path) -> None:
     """What was not yet overdue when the log ends, also by an event that is still being answered."""
-    rows = [
-        long("in", 0, "a", "k1"),
-        long("in", 10, "b", "k2"),
-        long("ev", 1_040, k="k1"),
-        long("out", 1_040, "b"),
-    ]
-    run = judged(tmp_path, rows, LONG)
+    run = judged(tmp_path, long("in 0 a k1, in 10 b k2, ev 1040 k1, out 1040 b"), LONG)
     assert broken(run) == {}
     assert run.clauses["O5"].occasions == 1
 
@@ -263,26 +244,21 @@ def test_the_end_of_a_log_accuses_nobody(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("gone_t", "more", "found"),
     [
-        (590, [], {}),  # the answer was not yet owed
-        (900, [], {"O4": ["b"]}),
-        (900, [long("late", 1_103, "b"), long("gone", 1_104, "b")], {"O4": ["b"]}),
-        (590, [long("late", 1_600, "b")], {}),  # the log says nothing about later
-        (600, [long("out", 590, "b")], {}),
-        (1_200, [], {"O4": ["b"], "T2": ["b"]}),
+        (590, "", {}),  # the answer was not yet owed
+        (900, "", {"O4": ["b"]}),
+        (900, "late 1103 b, gone 1104 b, ", {"O4": ["b"]}),
+        (590, "late 1600 b, ", {}),  # the log says nothing about later
+        (600, "out 590 b, ", {}),
+        (1_200, "", {"O4": ["b"], "T2": ["b"]}),
     ],
 )
 def test_a_request_is_judged_until_its_client_gives_it_up(
-    gone_t: float, more: Sequence[Row], found: object, tmp_path: Path
+    gone_t: int, more: str, found: object, tmp_path: Path
 ) -> None:
-    rows = [long("in", 100, "b", "k1"), long("ev", 495, k="k1"), long("gone", gone_t, "b"), *more]
-    rows += [
-        long("in", 0, "c", "k2"),
-        long("late", 1_003, "c"),
-        long("in", 1_700, "d", "k1"),
-        long("ev", 1_710, k="k1"),
-    ]
-    rows += [long("out", 1_720, "d"), long("ev", 2_000, k="k1")]
-    run = judged(tmp_path, rows, [*LONG, "words.gone=gone"])
+    about = (
+        f"in 100 b k1, ev 495 k1, gone {gone_t} b, {more}in 0 c k2, late 1003 c, in 1700 d k1, ev 1710 k1, "
+    )
+    run = judged(tmp_path, long(f"{about}out 1720 d, ev 2000 k1"), [*LONG, "words.gone=gone"])
     assert broken(run) == found
     assert run.verdict is (Verdict.VIOLATED if found else Verdict.PASS)
 
@@ -290,9 +266,7 @@ def test_a_request_is_judged_until_its_client_gives_it_up(
 def test_a_rotated_log_starts_and_ends_anywhere(tmp_path: Path) -> None:
     """Inside a line, or after a request was enqueued. Two bad lines at a place are refused, and what a lost row
     cannot excuse is VIOLATED all the same."""
-    rows = sorted(
-        [*events(long("late", 1_103, "b")), long("out", 1_200, "old")], key=lambda row: str(row["t"])
-    )
+    rows = sorted(events("late 1103 b, out 1200 old"), key=lambda row: str(row["t"]))
     text = "".join(json.dumps(row) + "\n" for row in rows)
     log, mapping = tmp_path / "log.jsonl.1", read_mapping(None, LONG)
     log.write_text(f'ms": 12}}\n{text}{{"r": "b", "w"')
@@ -319,8 +293,7 @@ def test_a_rotated_log_starts_and_ends_anywhere(tmp_path: Path) -> None:
 
 def test_several_columns_say_what_happened(tmp_path: Path) -> None:
     rows = [
-        {**row, "w": "poll", "v": row["w"] if row["w"] != "in" else None}
-        for row in events(long("late", 1_103, "b"))
+        {**row, "w": "poll", "v": row["w"] if row["w"] != "in" else None} for row in events("late 1103 b")
     ]
     mapping = [one for one in LONG if not one.startswith(("what", "words"))]
     mapping += ["what=w,v", "words.enqueued=poll", "words.completed=poll/out", "words.timed_out=poll/late"]
@@ -340,16 +313,13 @@ def test_several_columns_are_one_key_and_several_lists_several_keys(
     key: str, left: dict[str, list[str]], tmp_path: Path
 ) -> None:
     """As the columns of an id. An event of one key of two answers; one that shares a part of its key owes nothing."""
-    rows = [
-        {**long("in", 0, "1"), "host": "x", "k": "p", "k2": "q"},
-        {**long("in", 0, "1"), "host": "y", "k": "p2", "k2": "q2"},
-        {**long("in", 0, "1"), "host": "z", "k": "other", "k2": "q3"},
-        {**long("ev", 300), "k": "q", "k2": "q"},
-        {**long("ev", 300), "k": "other", "k2": "q3"},
-        {**long("out", 310, "1"), "host": "z"},
-        {**long("late", 1_003, "1"), "host": "x"},
-        {**long("late", 1_003, "1"), "host": "y"},
-    ]
+    told = long(
+        "in 0 1 p, in 0 1 p2, in 0 1 other, ev 300 q, ev 300 other, out 310 1, late 1003 1, late 1003 1"
+    )
+    seconds = zip(
+        ["x", "y", "z", None, None, "z", "x", "y"], ["q", "q2", "q3", "q", "q3", *[None] * 3], strict=True
+    )
+    rows = [{**row, "host": host, "k2": k2} for row, (host, k2) in zip(told, seconds, strict=True)]
     run = judged(tmp_path, rows, ["id=r,host", f"key={key}", *LONG[2:]])
     assert run.clauses["O4"].occasions
     assert broken(run) == left
@@ -386,23 +356,12 @@ def test_an_hour_without_time_outs_is_judged(tmp_path: Path) -> None:
 
 def test_times_are_read_and_said_in_the_owners_form(tmp_path: Path) -> None:
     """`time_format` reads them, and a counterexample says them in the zone of the log; without it they are refused."""
+    told = "a 00.120 out 00.480, b 01.000 late 01.900, c 20.000, d 01.500 out 01.600"
+    day = "20.10.2026 09:15:"
     rows: list[Row] = [
-        {
-            "r": "a",
-            "k": "key",
-            "in": "20.10.2026 09:15:00.120",
-            "out": "20.10.2026 09:15:00.480",
-            "tmo": 2000,
-        },
-        {
-            "r": "b",
-            "k": "key",
-            "in": "20.10.2026 09:15:01.000",
-            "late": "20.10.2026 09:15:01.900",
-            "tmo": 2000,
-        },
-        {"r": "c", "k": "key", "in": "20.10.2026 09:15:20.000", "tmo": 2000},
-        {"r": "d", "k": "key", "in": "20.10.2026 09:15:01.500", "out": "20.10.2026 09:15:01.600"},
+        {"r": r, "k": "key", "in": day + begun, "tmo": None if r == "d" else 2000}
+        | {what: day + t for what, t in zip(end[::2], end[1::2], strict=True)}
+        for r, begun, *end in map(str.split, told.split(", "))
     ]
     mapping = [one for one in WIDE if one != "unit=ms"] + ["timeout_unit=ms", "time_zone=Europe/Berlin"]
     assert "for another form set time_format" in refused(tmp_path, rows, mapping)
@@ -435,7 +394,7 @@ REFUSED: dict[str, tuple[Sequence[Row], Sequence[str], str]] = {
     "the same again": ([*GOOD, GOOD[2]], WIDE, "rows 3 and 5 are equal: 'c' completed at one time"),
     "no unit": (GOOD, [one for one in WIDE if one != "unit=ms"], 'a number without a unit: add unit = "ms"'),
     "another unit": (GOOD, [*WIDE, "unit=s"], "the unit is probably wrong"),
-    "an event without a key": ([*events(), long("ev", 600)], LONG, "row 7: an event without its key, 'k'"),
+    "an event without a key": (events("ev 600"), LONG, "row 7: an event without its key, 'k'"),
 }  # fmt: skip
 
 
@@ -481,7 +440,7 @@ def test_doubles_are_dropped_or_kept_as_the_mapping_says(tmp_path: Path) -> None
 
 def test_what_is_put_right_is_told(tmp_path: Path) -> None:
     """Rows out of order, requests from before the log, words that nobody named."""
-    rows = [*reversed(events(long("out", 590, "b"))), long("out", 5, "old"), long("ping", 6)]
+    rows = [*reversed(events("out 590 b")), *long("out 5 old, ping 6")]
     made = convert_log(written(tmp_path / "log.jsonl", rows), tmp_path / "t.jsonl", read_mapping(None, LONG))
     assert [note.split(" ", 3)[:2] for note in made.notes] == [
         ["rows", "whose"],
@@ -641,7 +600,7 @@ def test_rows_of_both_kinds_stand_in_one_log(tmp_path: Path) -> None:
 
 def test_a_word_that_may_end_a_request_accuses_nobody(tmp_path: Path) -> None:
     """Only what such a word may have ended is left out: b, but not a, which an answer ended."""
-    rows = events(long("seen", 5, "a"), long("seen", 20, "b"), long("gone", 300, "b"))
+    rows = events("seen 5 a, seen 20 b, gone 300 b")
     run = judged(tmp_path, rows, LONG)
     assert broken(run) == {}
     assert run.clauses["O5"].verdict is Verdict.UNKNOWN
@@ -650,7 +609,7 @@ def test_a_word_that_may_end_a_request_accuses_nobody(tmp_path: Path) -> None:
     ]
     assert broken(judged(tmp_path, rows, [*LONG, "words.ignored=seen,gone"])) == {"O4": ["b"], "O5": ["b"]}
     assert judged(tmp_path, rows, [*LONG, "words.ignored=seen", "words.gone=gone"]).verdict is Verdict.PASS
-    assert broken(judged(tmp_path, [*rows, long("late", 1_103, "b")], LONG)) == {"O4": ["b"]}
+    assert broken(judged(tmp_path, [*rows, *long("late 1103 b")], LONG)) == {"O4": ["b"]}
 
 
 def test_the_command_says_all_in_json(tmp_path: Path) -> None:

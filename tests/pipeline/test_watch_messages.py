@@ -21,7 +21,7 @@ from purgatorio_pipeline import session
 from purgatorio_pipeline.documents import decoded
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.printed import Watch
-from purgatorio_pipeline.watch import kafka
+from purgatorio_pipeline.watch import stream
 from purgatorio_pipeline.watch.batch import News, Watcher
 from purgatorio_pipeline.watch.messages import messages_arrived
 from purgatorio_pipeline.watch.state import load_before
@@ -188,8 +188,8 @@ def test_without_the_connector_the_user_is_told_what_to_bring(spark: SparkSessio
     """PySpark has no connector, and neither has this test: nothing is made up here."""
     done = run(*WATCH, "--out", str(place / "lake"))
     assert done.exit_code == 2
-    assert f"  {kafka.connector(spark)}\n" in done.output
-    assert f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}" == kafka.connector(spark)
+    assert f"  {stream.connector(spark)}\n" in done.output
+    assert f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}" == stream.connector(spark)
     assert "--packages" in done.output
     assert max(map(len, done.output.splitlines())) <= 80
     assert not (place / "lake").exists()
@@ -222,7 +222,7 @@ def test_the_command_from_options_to_verdict(
         given.append(arguments)
         return stand_in(spark, place / "in")
 
-    monkeypatch.setattr(kafka, "kafka_messages", messages)
+    monkeypatch.setattr(stream, "kafka_messages", messages)
     write_messages(place / "in" / "0.parquet", messages_of("bad", lines_of(place, "bad", broken=True), 40, 0))
     arguments = [
         *WATCH,

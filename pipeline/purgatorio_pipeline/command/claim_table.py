@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
 
 import click
 from rich.console import Console
@@ -19,14 +21,15 @@ from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 _STYLE = {Verdict.PASS: "green", Verdict.VIOLATED: "red", Verdict.UNKNOWN: "yellow"}
 
 
-def collect(
-    results: Iterable[ClaimResult], total: int, doing: str, *, quiet: bool
-) -> tuple[list[ClaimResult], bool]:
-    """Collect the results, with progress on standard error. After Ctrl-C, keep the results so far. Returns whether
-    Ctrl-C came."""
+def show_claims(
+    results: Iterable[ClaimResult], ids: Sequence[str], doing: str, *, as_json: bool, stories: bool
+) -> NoReturn:
+    """Collect the results of the claims, with progress on standard error. Print the table, and exit with its status.
+    After Ctrl-C, the table has the results so far. Not PASS if some claims did not run."""
+    start_s = time.perf_counter()
     taken: list[ClaimResult] = []
     stopped = False
-    with progress(doing, total, "claims", quiet=quiet) as going:
+    with progress(doing, len(ids), "claims", quiet=as_json) as going:
         try:
             for result in results:
                 taken.append(result)
@@ -35,22 +38,17 @@ def collect(
             stopped = True
     if stopped:
         click.echo("stopped; the table has the claims that were finished", err=True)
-    return taken, stopped
-
-
-def finish(
-    results: list[ClaimResult], total: int, stopped: bool, as_json: bool, stories: bool, seconds: float
-) -> None:
-    """Print the table and exit with its status. Not PASS if some claims did not run."""
-    verdict = overall(results)
-    if verdict is Verdict.PASS and len(results) < total:
+    taken.sort(key=lambda result: ids.index(result.id))
+    seconds = time.perf_counter() - start_s
+    verdict = overall(taken)
+    if verdict is Verdict.PASS and len(taken) < len(ids):
         verdict = Verdict.UNKNOWN
     if as_json:
-        claims = [_document(result) for result in results]
+        claims = [_document(result) for result in taken]
         shape = {"kind": "claims", "verdict": verdict, "seconds": round(seconds, 1), "claims": claims}
         click.echo(encoded(shape))
     else:
-        _show(results, verdict, stories, seconds, _console())
+        _show(taken, verdict, stories, seconds, _console())
     sys.exit(STOPPED if stopped and verdict is not Verdict.VIOLATED else EXIT_STATUS[verdict])
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
 import click
 
-from purgatorio_pipeline.command.claim_table import collect, finish
+from purgatorio_pipeline.command.claim_table import show_claims
 from purgatorio_pipeline.command.options import argument, flag, json_flag, option, taking
 from purgatorio_pipeline.stopping import begin_worker
 from purgatorio_spec.campaign import chosen, judge_claim
@@ -50,11 +49,8 @@ def command(asked: ModelOptions) -> None:
         raise click.UsageError(
             f"no claim {unknown.args[0]!r}; there are: {', '.join(chosen(True))}"
         ) from None
-    start = time.perf_counter()
     searches = judge_claims(names, asked.processes)
-    results, stopped = collect(searches, len(names), "searching", quiet=asked.as_json)
-    results.sort(key=lambda result: names.index(result.id))
-    finish(results, len(names), stopped, asked.as_json, asked.stories, time.perf_counter() - start)
+    show_claims(searches, names, "searching", as_json=asked.as_json, stories=asked.stories)
 
 
 def judge_claims(names: list[str], processes: int) -> Iterator[ClaimResult]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import click
 
-from purgatorio_pipeline.command.claim_table import collect, finish
+from purgatorio_pipeline.command.claim_table import show_claims
 from purgatorio_pipeline.command.options import flag, json_flag, number, option, taking
 from purgatorio_spec.campaign import judge_contract, judge_lemma
 from purgatorio_spec.claim_result import ClaimResult
@@ -40,13 +39,12 @@ def command(asked: ProveOptions) -> None:
       purgatorio prove --stories --json
     """
     budget = asked.budget_s if asked.budget_s is not None else (60.0 if asked.deep else 10.0)
-    count = len(LEMMAS) + len(CONTRACTS)
-    start = time.perf_counter()
+    ids = [*(one.id for one in LEMMAS), *(f"X-{one.function}" for one in CONTRACTS)]
+    proofs = prove_all(budget, asked.workers)
     try:
-        results, stopped = collect(prove_all(budget, asked.workers), count, "proving", quiet=asked.as_json)
+        show_claims(proofs, ids, "proving", as_json=asked.as_json, stories=asked.stories)
     except FileNotFoundError as missing:
         raise click.UsageError(f"the contracts need the reference's source: {missing}") from None
-    finish(results, count, stopped, asked.as_json, asked.stories, time.perf_counter() - start)
 
 
 def prove_all(budget_s: float, workers: int) -> Iterator[ClaimResult]:

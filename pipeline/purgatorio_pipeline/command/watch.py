@@ -149,11 +149,11 @@ def _session(master: str | None, memory: str | None, jars: Mapping[str, str | No
 def _kafka(
     spark: SparkSession, servers: str, topics: Sequence[str], options: Mapping[str, str], messages: int
 ) -> DataFrame:
-    from purgatorio_pipeline.watch import kafka
+    from purgatorio_pipeline.watch import stream
 
     try:
-        return kafka.kafka_messages(spark, servers, topics, options, messages)
-    except kafka.NoConnector as absent:
+        return stream.kafka_messages(spark, servers, topics, options, messages)
+    except stream.NoConnector as absent:
         raise click.UsageError(str(absent)) from None
     except PySparkException as refused:
         raise click.UsageError(f"Spark's Kafka source refuses the options: {refused}") from None
