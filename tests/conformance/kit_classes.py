@@ -1,10 +1,10 @@
 """The kit for the JVM, the example and the test cases in Java, compiled as a stranger would."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from program_text import ran
 from purgatorio_conformance.java_home import JavaNotFound, find_java
 from purgatorio_conformance.subject.java_build import kit_folder
 
@@ -27,8 +27,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     sources = [*(kit_folder() / "purgatorio" / "kit").glob("*.java"), *EXAMPLE.glob("*.java")]
     sources += (Path(__file__).parent / "java").glob("*.java")
     options = ["--release", "11", "-g", "-Xlint:all", "-Werror", "-d", classes]
-    done = subprocess.run(
-        [str(word) for word in (compiler, *options, *sources)], capture_output=True, text=True, check=False
-    )
+    done = ran([str(word) for word in (compiler, *options, *sources)])
     assert done.returncode == 0, done.stdout + done.stderr
     return java, classes

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import orjson
 import pytest
 
-from program_text import program
+from program_text import program, ran
 from purgatorio_conformance.protocol import plays, shortest
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
@@ -77,10 +77,7 @@ def test_without_the_extra_pytest_runs_all_the_same(tmp_path: Path) -> None:
         "sys.meta_path.insert(0, Without())\n"
         "sys.exit(pytest.main(['-q', *sys.argv[1:]]))"
     )
-    told = subprocess.run(
-        [sys.executable, "-c", code, "--continue-on-collection-errors"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    told = ran([sys.executable, "-c", code, "--continue-on-collection-errors"], cwd=tmp_path)
     assert "1 passed, 1 error" in told.stdout, told.stdout + told.stderr
     assert "pip install 'purgatorio[pytest]'" in told.stdout
 
@@ -131,10 +128,9 @@ def test_the_replay_replays(toy: pytest.Pytester) -> None:
     shown = first.outlines
     start = next(at for at, line in enumerate(shown) if line.startswith("replay"))
     command = f"{shown[start]} {shown[start + 1]}".removeprefix("replay").replace("\\", "").split()
-    told = subprocess.run(
-        [sys.executable, "-c", "from purgatorio_pipeline.cli import main; main()", *command[1:]],
-        cwd=toy.path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    told = ran(
+        [sys.executable, "-c", "from purgatorio_pipeline.cli import main; main()", *command[1:]], cwd=toy.path
+    )
     assert told.returncode == 1, told.stderr
     (seen,) = {line for line in shown if line.startswith("seen")}
     assert seen in told.stdout.splitlines()

@@ -3,7 +3,6 @@
 import gzip
 import json
 import re
-import subprocess
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from conformance.driven import broken, run_of
 from conformance.kit_classes import QUICK
+from program_text import ran
 from purgatorio_conformance.protocol import driver
 from purgatorio_conformance.protocol.driver import command_subjects, describe_command
 from purgatorio_conformance.protocol.gates import Effort
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.xdist_group("jvm-kit")  # `built` is built once
 def said(built: tuple[Path, Path], *arguments: str) -> str:
     java, classes = built
     command = [str(java), *QUICK, "-cp", str(classes), "RecorderCases", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = ran(command, check=True, timeout=60)
     return done.stdout
 
 
@@ -121,7 +121,7 @@ def adapter(built: tuple[Path, Path], bug: str = "NONE") -> list[str]:
 def test_races_find_the_twins(built: tuple[Path, Path], tmp_path: Path, bug: str, breaks: set[str]) -> None:
     """They break nothing in the example, and the expected clause in each negative control."""
     command = [*adapter(built, bug), "races", str(tmp_path), "--rounds", "1000", "--seed", "3"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = ran(command, timeout=300)
     assert done.returncode == 0, done.stderr
     assert ", 0 dropped" in done.stdout
     (path,) = tmp_path.glob("*.jsonl.gz")
@@ -150,7 +150,7 @@ def test_a_race_between_two_lines_is_found_in_real_time(
 
 def test_a_client_may_ask_for_unknown_names(built: tuple[Path, Path]) -> None:
     for wrong in (["race"], ["races"], ["races", "x", "--scenario", "none"], ["races", "x", "--rounds"]):
-        done = subprocess.run([*adapter(built), *wrong], capture_output=True, text=True, check=False)
+        done = ran([*adapter(built), *wrong])
         assert done.returncode == 2, wrong
         assert "races FOLDER" in done.stderr
 
@@ -179,7 +179,7 @@ def test_what_was_read_is_answered_at_the_end_of_input(built: tuple[Path, Path])
         {"m": "stop"},
     ]
     lines = "".join(json.dumps({**call, "n": n}) + "\n" for n, call in enumerate(calls))
-    done = subprocess.run(adapter(built), input=lines, capture_output=True, text=True, check=True, timeout=60)
+    done = ran(adapter(built), input=lines, check=True, timeout=60)
     assert [json.loads(line)["n"] for line in done.stdout.splitlines()] == list(range(len(calls)))
 
 

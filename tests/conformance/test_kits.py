@@ -13,6 +13,7 @@ import pytest
 
 from conformance.driven import broken, run_of
 from docs.makers.maven import compiled_adapter, jdk_program, maven_jars
+from program_text import ran
 from purgatorio_conformance.protocol.driver import Mode, command_subjects
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_spec.judge.result import RunResult
@@ -49,15 +50,7 @@ def needed(program: str) -> str:
 
 
 def built(command: Sequence[str], folder: Path, **environment: str) -> None:
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=BUILD_TIMEOUT_S,
-        check=False,
-    )
+    done = ran(command, cwd=folder, env={**os.environ, **environment}, timeout=BUILD_TIMEOUT_S)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -139,9 +132,7 @@ def test_what_was_read_is_answered_at_the_end_of_input(toys: Toys) -> None:
         {"m": "stop", "lane": 0},
     ]
     lines = "".join(json.dumps({**call, "n": n}) + "\n" for n, call in enumerate(calls))
-    done = subprocess.run(
-        toys.command("wheel", False), input=lines, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = ran(toys.command("wheel", False), input=lines, timeout=60)
     answered = [
         said["n"]
         for line in done.stdout.splitlines()

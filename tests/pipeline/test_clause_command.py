@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 import pytest
 from click.testing import CliRunner
 
+from program_text import ran
 from purgatorio_pipeline.command.clause import BROKER_IDS, ROOT, command
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
 from purgatorio_spec.profile import SAID
@@ -92,7 +92,7 @@ def test_a_clause_is_an_entry_and_a_function(tmp_path: Path) -> None:
     trace = ROOT / "examples" / "traces" / "kafka-clean-1k.parquet"
     command = [sys.executable, "-c", ASKED, str(trace)]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = ran(command, env=environment)
     verdict, runs = done.stdout.splitlines()
     assert verdict == "VIOLATED 672", done.stderr
     assert runs == "plan jumps scope gates steps"

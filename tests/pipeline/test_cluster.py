@@ -18,7 +18,7 @@ import pyspark
 import pytest
 
 from pipeline.lake_reader import gold_of
-from program_text import program
+from program_text import program, ran
 from purgatorio_conformance.java_home import JavaNotFound, find_java, home_for_spark
 from purgatorio_pipeline.shipping import PACKAGES, write_submission
 
@@ -125,7 +125,7 @@ def bare(tmp_path: Path) -> Path:
 
 def imports(python: Path, path: str, statement: str) -> subprocess.CompletedProcess[str]:
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": path}
-    return subprocess.run([python, "-c", statement], env=environ, capture_output=True, text=True, check=False)
+    return ran([python, "-c", statement], env=environ)
 
 
 def test_the_archive_is_all_that_an_executor_needs_of_this_project(tmp_path: Path, bare: Path) -> None:
@@ -146,10 +146,9 @@ def test_the_archive_is_all_that_an_executor_needs_of_this_project(tmp_path: Pat
         f"{archive}/purgatorio_spec/trace/reader.py",
         f"{archive}/purgatorio_pipeline/incremental/spark_fold.py",
     ], found.stderr
-    helped = subprocess.run(
-        [bare, entry, "check", "--help"], env={"PATH": os.environ["PATH"], "PYTHONPATH": str(archive)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    helped = ran(
+        [bare, entry, "check", "--help"], env={"PATH": os.environ["PATH"], "PYTHONPATH": str(archive)}
+    )
     assert "Judge recorded TRACES" in helped.stdout, helped.stderr
 
 
@@ -161,15 +160,7 @@ def test_a_worker_offers_what_an_executor_asks_for() -> None:
 
 
 def run(command: list[str | Path], environ: dict[str, str], status: int) -> str:
-    done = subprocess.run(
-        command,
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    done = ran(command, env=environ, timeout=900, stdin=subprocess.DEVNULL)
     assert done.returncode == status, done.stderr[-4000:]
     return done.stdout
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from pyspark.errors import PySparkException
 
 from mutants import __main__ as mutants
+from program_text import ran
 from purgatorio_pipeline import judging
 from purgatorio_pipeline.cli import COMMANDS, EXTRAS, GROUPS, purgatorio
 from purgatorio_pipeline.judging import Engine, NoTables, choose_engine
@@ -173,9 +174,7 @@ def alone(*arguments: str, without: tuple[str, ...] = ()) -> subprocess.Complete
     """The program in a process of its own, where the packages `without` are not installed."""
     blocked = "".join(f"sys.modules[{name!r}] = None; " for name in without)
     code = f"import sys; {blocked}from purgatorio_pipeline.__main__ import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=300
-    )
+    return ran([sys.executable, "-c", code, *arguments], timeout=300)
 
 
 def test_a_missing_package_is_one_line_that_names_the_extra() -> None:

@@ -24,6 +24,7 @@ from purgatorio_spec import check
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.fast_path import fold
+from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.judge import rowwise
 from purgatorio_spec.judge.result import without_silent_pass
 from purgatorio_spec.trace.reader import TraceReader
@@ -45,7 +46,7 @@ def _full(*_: object, **__: object) -> NoReturn:
 
 
 def _clause(name: str) -> Put:
-    return lambda patch: patch.setattr(CLAUSES[name], "_operation", _fail)
+    return lambda patch: patch.setitem(CLAUSES[name].judges, OperationHistory, _fail)
 
 
 def _in(module: object, name: str, fault: Callable[..., NoReturn] = _fail) -> Put:
@@ -145,9 +146,9 @@ def test_a_full_disk(writer: str, broken: bool, tmp_path: Path, monkeypatch: pyt
 
 def test_what_a_clause_said_before_it_failed_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A violation of it is one, whatever it makes of another task."""
-    judge, calls = CLAUSES["T1"]._operation, iter((False, True))
-    assert judge is not None
-    monkeypatch.setattr(CLAUSES["T1"], "_operation", lambda *a: _fail() if next(calls, True) else judge(*a))
+    judges, calls = CLAUSES["T1"].judges, iter((False, True))
+    judge = judges[OperationHistory]
+    monkeypatch.setitem(judges, OperationHistory, lambda *a: _fail() if next(calls, True) else judge(*a))
     made = Trace("timer")
     for task in ("a", "b", "c"):
         made.add(task, delay_ns=10 * MS)

@@ -19,8 +19,8 @@ from purgatorio_pipeline.incremental.spark_fold import check_files as check_on_s
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.check import check_files
-from purgatorio_spec.clause.declaration import READING
 from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.history.part import Reading
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.counterexample import TAIL_ROWS, counterexample
 from purgatorio_spec.trace.writer import TraceWriter
@@ -92,7 +92,7 @@ def test_spark_agrees_with_the_process_engine(
             if clause.violations
         }
     ), "the table of violations has every one that the verdicts count, of readings too"
-    assert any(READING in CLAUSES[name].judges for _, name in told)
+    assert any(Reading in CLAUSES[name].judges for _, name in told)
     assert [place.name for place in tmp_path.iterdir()] == ["violations"]
 
 

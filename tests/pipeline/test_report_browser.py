@@ -8,13 +8,13 @@ import html
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from pipeline.hostile import HOSTILE, hostile_check, hostile_findings
 from pipeline.made_results import LONG_COMMAND
+from program_text import ran
 from purgatorio_pipeline.report.page import page
 from spec.shown_trace import fired_after_completion, fired_early, lost_with_a_flag
 
@@ -49,13 +49,14 @@ KEYS = """<script>addEventListener('load', () => {
 def dom(text: str, folder: Path, width: int, *, policy: bool = False) -> str:
     source = folder / "page.html"
     source.write_text(text if policy else re.sub(r"<meta http-equiv=[^>]*>", "", text), encoding="utf-8")
-    found = subprocess.run(
+    found = ran(
         [
-            BROWSER or "", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}",
-            f"--window-size={width},900", "--dump-dom", source.as_uri(),
+            *(BROWSER or "", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"),
+            *(f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900", source.as_uri()),
         ],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
+        timeout=120,
+        check=True,
+    )
     return found.stdout
 
 

@@ -4,11 +4,12 @@ it as a part of its own."""
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from program_text import ran
 
 pytestmark = pytest.mark.xdist_group("spark")
 SCRIPT = Path(sys.executable).with_name("purgatorio")
@@ -41,13 +42,8 @@ def test_the_main_job(java: str, tmp_path: Path) -> None:
     elif shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("this machine has no Java of its own; the other case covers it")
     report = tmp_path / "report" / "index.html"
-    done = subprocess.run(
-        [SCRIPT, "verify", "--operations", "200", "--report", report, "--json"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = ran(
+        [SCRIPT, "verify", "--operations", "200", "--report", report, "--json"], cwd=tmp_path, env=environment
     )
     assert done.returncode == 0, done.stderr[-4000:] + done.stdout[-2000:]
     assert "Traceback" not in done.stderr, done.stderr

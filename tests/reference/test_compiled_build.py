@@ -22,7 +22,7 @@ from benchmarks.compiled_package import (
     imported_from,
     missing_tools,
 )
-from program_text import program
+from program_text import program, ran
 from purgatorio import ActionTask, ManualClock, QueuedExecutor
 from purgatorio.timer import IntrusiveTimer, compiled
 
@@ -79,15 +79,7 @@ def test_a_bench_plays_both_builds(directory: Path, monkeypatch: pytest.MonkeyPa
 
 def run_compiled(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(directory), str(ROOT / "tests")))}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+    return ran([sys.executable, *arguments], cwd=ROOT, env=environment, timeout=600)
 
 
 def test_it_knows_whether_it_is_compiled(directory: Path) -> None:

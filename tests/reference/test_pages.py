@@ -6,7 +6,6 @@ import builtins
 import importlib.util
 import re
 import signal
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import purgatorio
 import purgatorio.timer
 from docs.makers.worked_example import events_of
 from docs.makers.worked_example import page as worked_example
+from program_text import ran
 from purgatorio import LOCKED, PENDING_FLAG
 from purgatorio.delayed.dialect import Dialect
 
@@ -86,7 +86,7 @@ PAGE = ROOT / "docs" / "using.md"
 @pytest.mark.parametrize("example", ["timeouts.py", "asyncio_timeouts.py"])
 def test_the_output_on_the_page_is_the_example_s(example: str) -> None:
     command = [sys.executable, str(ROOT / "examples" / example)]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    printed = ran(command, check=True, timeout=60).stdout
     assert f"```text\n{printed}```" in PAGE.read_text()
 
 

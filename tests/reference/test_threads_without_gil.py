@@ -1,13 +1,13 @@
 """Builds without the GIL: what the seam does differently there, and the harness on such an interpreter, where there is
 one."""
 
-import subprocess
 import sys
 import sysconfig
 from typing import cast
 
 import pytest
 
+from program_text import ran
 from purgatorio import THREADS, threads
 from purgatorio.lock import Lock, Mutex
 from purgatorio.sync import AtomicFlag, AtomicInt, AtomicRef
@@ -93,9 +93,7 @@ def test_the_harness_needs_no_greenlet() -> None:
         "plan = StressPlan(chosen(['two-events/pending-flag']), rounds=64, yields=False)\n"
         "print(run_stress(plan).tables[0].rounds)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
+    done = ran([sys.executable, "-c", code], timeout=120)
     assert done.stdout.split() == ["64"], done.stderr
 
 

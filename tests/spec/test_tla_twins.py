@@ -7,12 +7,12 @@ it, a property that was weakened is found by its text: a change of one is a deci
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from golden import Golden
+from program_text import ran
 from purgatorio_spec.campaign import claims_by_id
 from purgatorio_spec.model.checker import check
 from purgatorio_spec.model.claims import wheel_world
@@ -154,7 +154,7 @@ def test_tlc(bug: str | None, tmp_path: Path) -> None:
             f"{name}.cfg",
             f"{name}.tla",
         ]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600)
+        done = ran(command, cwd=tmp_path, timeout=600)
         assert ("is violated" in done.stdout or "were violated" in done.stdout) == (bug is not None), (
             done.stdout
         )

@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from program_text import ran
 from purgatorio_pipeline import cli
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -171,7 +171,7 @@ def ended(command: str, folder: Path, patch: pytest.MonkeyPatch) -> tuple[int, s
         patch.setenv("COLUMNS", "80")
         told = CliRunner().invoke(cli.purgatorio, words)
         return told.exit_code, told.stdout, told.stderr
-    done = subprocess.run(
+    done = ran(
         command,
         shell=True,
         cwd=folder,
@@ -180,9 +180,6 @@ def ended(command: str, folder: Path, patch: pytest.MonkeyPatch) -> tuple[int, s
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "COLUMNS": "80",
         },
-        capture_output=True,
-        text=True,
-        check=False,
     )
     return done.returncode, done.stdout, done.stderr
 

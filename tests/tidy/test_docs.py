@@ -3,13 +3,13 @@
 import doctest
 import importlib
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from docs.makers import clauses
+from program_text import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
@@ -74,7 +74,7 @@ def test_a_page_without_a_line_about_it_is_not_listed() -> None:
 def test_the_site_builds(tmp_path: Path) -> None:
     """`strict`: a link between pages, or an anchor's page, that leads nowhere is an error."""
     command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(tmp_path / "site")]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    said = ran(command, cwd=ROOT)
     assert said.returncode == 0, said.stderr
     page = (tmp_path / "site" / "index.html").read_text()
     assert "using/" in page

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from program_text import ran
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
     "purgatorio": "reference",
@@ -25,7 +27,7 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
     )
     roots = [str(folder / root) for root in PACKAGES.values()]
     command = [sys.executable, "-c", code, str(ROOT / "pyproject.toml"), *roots]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return ran(command, cwd=folder)
 
 
 def test_the_import_table_holds() -> None:

@@ -18,6 +18,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from program_text import ran
+
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "examples" / "traces"
 YAML = [
@@ -44,13 +46,10 @@ def step(steps: object, name: str) -> str:
 def run(script: str, folder: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """A step as a runner of workflows runs it: bash, stopping at the first command that fails."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return subprocess.run(
+    return ran(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
         cwd=folder,
         env={**os.environ, "PATH": path, **env},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 
@@ -175,12 +174,7 @@ def test_the_hook_works_in_a_bare_environment(tmp_path: Path) -> None:
     said = ""
     for packages, status in (([str(ROOT), *needed[:-1]], 2), (needed[-1:], 0)):
         subprocess.run([*install, *packages], check=True)
-        done = subprocess.run(
-            [*entry.split(), str(TRACES / "kafka-clean-1k.jsonl")],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = ran([*entry.split(), str(TRACES / "kafka-clean-1k.jsonl")])
         assert done.returncode == status, done.stderr
         said = done.stdout
     assert "PASS" in said
@@ -192,7 +186,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     env = {**os.environ, "PROJECT_URL": "https://example.org/purgatorio"}
-    said = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    said = ran(command, env=env)
     assert said.returncode == 0, said.stdout + said.stderr
     return folder
 
@@ -202,12 +196,7 @@ def test_a_release_passes_the_index(built: Path) -> None:
     """What `twine check --strict` refuses, the index refuses."""
     files = [str(path) for path in built.iterdir()]
     assert len(files) == 2
-    said = subprocess.run(
-        [sys.executable, "-m", "twine", "check", "--strict", *files],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    said = ran([sys.executable, "-m", "twine", "check", "--strict", *files])
     assert said.returncode == 0, said.stdout
 
 

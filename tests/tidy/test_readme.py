@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from docs.makers.marked import listing, with_part
+from program_text import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -36,12 +37,11 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> str:
     install = "-m pip install --quiet --no-index --no-deps --no-build-isolation --disable-pip-version-check --target"
     subprocess.run([sys.executable, *install.split(), str(site), str(folder / "source")], check=True)
     shutil.move(folder / "source" / "toy_wheel.py", folder / "toy_wheel.not_here")
-    told = subprocess.run(
+    told = ran(
         [sys.executable, "-m", "pytest", "-rA", "--color=no"],
         cwd=folder / "source",
         env={**os.environ, "PYTHONPATH": str(site), "PYTEST_ADDOPTS": "", "COLUMNS": "80"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    )
     assert told.returncode == 1, told.stdout + told.stderr
     return told.stdout
 

@@ -2,10 +2,11 @@
 
 import ast
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
+
+from program_text import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("reference", "spec", "stress", "conformance", "wire", "pipeline")
@@ -16,10 +17,7 @@ SILENCED = re.compile(r"#\s*(type:\s*ignore|noqa)(\[[^]]*\]|:\s*[A-Z0-9, ]+)?(?P
 
 def tracked(*suffixes: str) -> list[Path]:
     """The files that git tracks, or would, by suffix."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    listed = ran(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True)
     paths = [ROOT / name for name in listed.stdout.splitlines() if not suffixes or name.endswith(suffixes)]
     return [path for path in paths if path.is_file()]
 

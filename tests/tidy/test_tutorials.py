@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from program_text import ran
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
 
@@ -21,13 +22,10 @@ AGAIN = re.compile(r"^again    pytest '(.*)'$", re.MULTILINE)
 
 def suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`pytest` in a folder, as a stranger runs it."""
-    return subprocess.run(
+    return ran(
         [sys.executable, "-m", "pytest", "--color=no", *arguments],
         cwd=folder,
         env={**os.environ, "PYTEST_ADDOPTS": "", "COLUMNS": "80"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 
@@ -76,9 +74,7 @@ def test_a_log_becomes_a_trace(tmp_path: Path) -> None:
             (103, "reaper fired t-2"),
         )
     )
-    made = subprocess.run(
-        [sys.executable, "-c", code[1]], input=log, capture_output=True, text=True, check=True
-    )
+    made = ran([sys.executable, "-c", code[1]], input=log, check=True)
     (tmp_path / "run.jsonl").write_text(made.stdout)
     found = check_files([tmp_path / "run.jsonl"]).runs[0].clauses
     assert {name: one.violations for name, one in found.items() if one.verdict is Verdict.VIOLATED} == {
