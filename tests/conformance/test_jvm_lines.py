@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import socket
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 from conformance.driven import broken, run_of
 from conformance.kit_classes import QUICK
-from program_text import ran
+from program_text import python
 from purgatorio_conformance.protocol import driver, gates
 from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects
@@ -237,8 +236,7 @@ def test_only_a_process_that_was_started_to_call_is_answered() -> None:
         environ = listening.environ()
         port = environ["JAVA_TOOL_OPTIONS"].rpartition(":")[2]
         answers = [
-            ran([sys.executable, "-c", code, port], env=env, check=True, timeout=60).stdout
-            for env in ({**os.environ}, environ)
+            python(code, port, env=env, check=True, timeout=60).stdout for env in ({**os.environ}, environ)
         ]
     assert answers == ["b''\n", "b'JDWP-Handshake'\n"]
     with pytest.raises(ConnectionRefusedError):

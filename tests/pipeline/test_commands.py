@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from pyspark.errors import PySparkException
 
 from mutants import __main__ as mutants
-from program_text import ran
+from program_text import python
 from purgatorio_pipeline import judging
 from purgatorio_pipeline.cli import COMMANDS, EXTRAS, GROUPS, purgatorio
 from purgatorio_pipeline.judging import Engine, NoTables, choose_engine
@@ -172,9 +172,8 @@ CLEAN = EXAMPLES / "kafka-clean-1k.jsonl"
 
 def alone(*arguments: str, without: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     """The program in a process of its own, where the packages `without` are not installed."""
-    blocked = "".join(f"sys.modules[{name!r}] = None; " for name in without)
-    code = f"import sys; {blocked}from purgatorio_pipeline.__main__ import main; main()"
-    return ran([sys.executable, "-c", code, *arguments], timeout=300)
+    code = "from purgatorio_pipeline.__main__ import main; main()"
+    return python(code, *arguments, without=without, timeout=300)
 
 
 def test_a_missing_package_is_one_line_that_names_the_extra() -> None:

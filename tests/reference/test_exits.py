@@ -2,14 +2,13 @@
 
 import asyncio
 import logging
-import sys
 import threading
 from collections.abc import Callable
 from functools import partial
 
 import pytest
 
-from program_text import ran
+from program_text import python
 from purgatorio import (
     LOCKED,
     PENDING_FLAG,
@@ -335,7 +334,7 @@ def test_a_program_ends_as_its_callback_wished() -> None:
         "    done = threading.Event()\n    timer.call_later(1, sys.exit, 5)\n    timer.call_later(5, done.set)\n"
         "    assert done.wait(30)\n"
     )
-    done = ran([sys.executable, "-c", program], timeout=60)
+    done = python(program, timeout=60)
     assert (done.returncode, "continues after SystemExit(5)" in done.stderr) == (5, True)
 
 

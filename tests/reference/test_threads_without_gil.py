@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from program_text import ran
+from program_text import python
 from purgatorio import THREADS, threads
 from purgatorio.lock import Lock, Mutex
 from purgatorio.sync import AtomicFlag, AtomicInt, AtomicRef
@@ -93,7 +93,7 @@ def test_the_harness_needs_no_greenlet() -> None:
         "plan = StressPlan(chosen(['two-events/pending-flag']), rounds=64, yields=False)\n"
         "print(run_stress(plan).tables[0].rounds)"
     )
-    done = ran([sys.executable, "-c", code], timeout=120)
+    done = python(code, timeout=120)
     assert done.stdout.split() == ["64"], done.stderr
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from program_text import ran
+from program_text import python, ran
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
 
@@ -74,7 +74,7 @@ def test_a_log_becomes_a_trace(tmp_path: Path) -> None:
             (103, "reaper fired t-2"),
         )
     )
-    made = ran([sys.executable, "-c", code[1]], input=log, check=True)
+    made = python(code[1], input=log, check=True)
     (tmp_path / "run.jsonl").write_text(made.stdout)
     found = check_files([tmp_path / "run.jsonl"]).runs[0].clauses
     assert {name: one.violations for name, one in found.items() if one.verdict is Verdict.VIOLATED} == {
