@@ -1,4 +1,5 @@
-"""The reference under real threads, recorded at its boundary and judged like any other subject."""
+"""The reference under real threads, recorded at its boundary and judged like any other subject. And the control thread
+of each run: its measurements are in the trace, are bounded, and are about the machine only."""
 
 from pathlib import Path
 
@@ -6,11 +7,16 @@ import pytest
 
 from purgatorio import DelayedOperation
 from purgatorio.delayed.pending_flag import PendingFlag
+from purgatorio_conformance.builtin.jvm_timers import jvm_timers
+from purgatorio_conformance.builtin.python_timers import asyncio_loop, threading_timer
 from purgatorio_conformance.builtin.reference import ReferenceSubject, reference_subject, reference_subjects
-from purgatorio_conformance.subject.plan import MS, make_plan
+from purgatorio_conformance.subject.contract import Subject, silent
+from purgatorio_conformance.subject.oversleep import MAX_NAPS, control_params
+from purgatorio_conformance.subject.plan import MS, Plan, make_plan
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
+from stress.trace_structure import read_run
 
 
 def judged(subject: ReferenceSubject, folder: Path, operations: int, seed: int = 1) -> RunResult:
@@ -60,3 +66,30 @@ def test_a_reference_that_forgets_the_timer_is_found(tmp_path: Path, monkeypatch
     result = judged(reference_subject("pending-flag", 1, 20), tmp_path, 300)
     assert result.clauses["T4"].verdict is Verdict.VIOLATED
     assert result.clauses["T4"].violations > 10
+
+
+def params_of(subject: Subject, plan: Plan, folder: Path) -> dict[str, object]:
+    return dict(read_run(subject.run(plan, folder / "run.jsonl", silent)).header.params)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [jvm_timers("netty")[0], asyncio_loop("call_later"), threading_timer(), reference_subjects()[0]],
+    ids=["jvm", "loop", "threads", "reference"],
+)
+def test_every_driver_has_a_control(subject: Subject, tmp_path: Path) -> None:
+    plan = make_plan(3, 40, subject.threads, subject.tick_ns, span_ns=60 * MS, longest_ns=40 * MS)
+    params = params_of(subject, plan, tmp_path)
+    control = params["control_oversleep"]
+    assert isinstance(control, dict)
+    figures = [control[name] for name in ("p50_ns", "p90_ns", "p99_ns", "max_ns")]
+    assert figures == sorted(figures)
+    assert control["max_ns"] == params["control_worst_oversleep_ns"]
+    assert control["naps"] == sum(count for _, _, count in control["bins"]) > 0
+    assert control["nap_ns"] == 5 * MS
+
+
+def test_no_nap_is_no_distribution() -> None:
+    """A run that ended before the first nap did."""
+    assert control_params([], 0, 5) == {"control_worst_oversleep_ns": 0}
+    assert MAX_NAPS == 20_000

@@ -18,9 +18,13 @@ from program_text import python
 from purgatorio_pipeline import judging
 from purgatorio_pipeline.cli import COMMANDS, EXTRAS, GROUPS, purgatorio
 from purgatorio_pipeline.judging import Engine, NoTables, choose_engine
+from purgatorio_pipeline.lake import MARK
+from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_spec.check import Folded, fold_reader
 from purgatorio_spec.trace.lines import may_name
 from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.trace.record import Header, Implementation
+from purgatorio_spec.trace.writer import TraceWriter
 from spec.trace_builder import Trace
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "traces"
@@ -332,3 +336,84 @@ def test_the_engine_goes_by_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert choose_engine(None, [trace]).engine is Engine.SPARK
     monkeypatch.setattr(judging, "find_spec", lambda name: None)
     assert str(choose_engine(None, [trace])) == "in this process (0.1 kB; purgatorio[spark] is not installed)"
+
+
+TESTS = Path(__file__).resolve().parents[1]
+CASES = [
+    line.split(" -> ")
+    for line in Path(__file__).with_name("wrong_usage.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+
+
+@pytest.mark.parametrize(("command", "words"), CASES)
+def test_wrong_usage_is_said(command: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    places = {
+        "tmp": tmp_path / "new",
+        "one": one_task(tmp_path / "one"),
+        "clean": CLEAN,
+        "empty": tmp_path / "empty.jsonl",
+        "csv": tmp_path / "log.csv",
+        "bad": f"{sys.executable} {TESTS / 'conformance' / 'bad_subject.py'}",
+    }
+    (tmp_path / "new").mkdir()
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "log.csv").write_text("id;in;out\n" + "a;1;2\n" * 9)
+    done = run(*shlex.split(command.format(**places)))
+    assert (done.exit_code, done.stdout) == (2, ""), done.output
+    said = " ".join(done.stderr.replace("│", " ").split())
+    assert words.format(**places) in said
+    assert "checking" not in said or "nosuch" in said
+    if "Nearest: " in said:
+        assert len(said.split("Nearest: ")[1].split(".")[0].split(", ")) <= 3, "not all sixty"
+    assert said.count("not JSON") == command.startswith("convert {csv}"), "said once"
+    assert ("Did you mean" in said) == ("Did you mean" in words)
+    assert not list((tmp_path / "new").iterdir())
+
+
+def trace(path: Path) -> Path:
+    with TraceWriter(path, Header("r", Implementation("x", "1", "Python"), "asyncio")):
+        pass
+    return path
+
+
+def test_files_folders_and_globs(tmp_path: Path) -> None:
+    """Each file once, whatever names it, and in a folder no other than traces by name, and bare Parquet."""
+    below = tmp_path / "below"
+    below.mkdir()
+    first, second = trace(tmp_path / "a.jsonl"), trace(below / "b.parquet")
+    (tmp_path / "README.md").write_text("no trace")
+    (tmp_path / ".c.jsonl.partial").write_text("half a trace")
+    (bare := below / "c").write_bytes(second.read_bytes())
+    (below / "_SUCCESS").write_bytes(second.read_bytes())
+    (below / "LICENSE").write_text("no trace")
+    assert find_traces([str(tmp_path)]) == [first, second, bare]
+    assert find_traces([str(first), str(tmp_path / "*.jsonl")]) == [first]
+
+
+def test_an_empty_page_says_what_is_missing(tmp_path: Path) -> None:
+    """A typing error in a path must not look like a clean check of nothing."""
+    with pytest.raises(NoTraces, match=r"the folder has no file of these kinds: Parquet, \.jsonl"):
+        find_traces([str(tmp_path)])
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    """A pipe may never get a writer: it is not opened, and the message says what it is."""
+    pipe = tmp_path / "runs.jsonl"
+    os.mkfifo(pipe)
+    with pytest.raises(NoTraces, match="is a pipe or a device: a trace is read from a file"):
+        find_traces([str(pipe)])
+
+
+def test_a_folder_of_our_own_is_no_folder_of_traces(tmp_path: Path) -> None:
+    """The JSON of a campaign is not a broken trace. The traces of a campaign have a folder of their own."""
+    (tmp_path / MARK).write_text("campaign")
+    with pytest.raises(NoTraces, match="name the traces themselves"):
+        find_traces([str(tmp_path)])
+    made = tmp_path / "traces" / "a.jsonl"
+    made.parent.mkdir()
+    trace(made)
+    with pytest.raises(NoTraces, match=r"its traces are in .*traces"):
+        find_traces([str(tmp_path)])
+    assert find_traces([str(tmp_path / "traces")]) == [made]
