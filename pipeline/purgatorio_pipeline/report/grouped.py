@@ -38,6 +38,12 @@ def run_titles(runs: Iterable[RunResult]) -> dict[tuple[str, str], str]:
     return {(file, name): name if named[name] == 1 else f"{name} ({file})" for file, name in places}
 
 
+def verdicts_in_words(result: CheckResult) -> str:
+    """The number of runs for each verdict: `2 PASS, 1 UNKNOWN`."""
+    counts = Counter(run.verdict for run in result.runs)
+    return ", ".join(f"{counts[one]:,} {one}" for one in Verdict if counts[one]) or "no runs"
+
+
 def skipped_everywhere(result: CheckResult) -> list[ClauseResult]:
     """The results of clauses that were skipped in all runs."""
     judged = [one for run in result.runs for one in run.clauses.values()]

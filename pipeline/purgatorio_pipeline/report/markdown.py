@@ -14,7 +14,7 @@ from typing import Final
 
 from purgatorio_pipeline.comparison import Comparison, RunPair
 from purgatorio_pipeline.finding import Finding, has_check, verdict_of
-from purgatorio_pipeline.report.grouped import CauseGroup, ExampleOf, grouped, worst_first
+from purgatorio_pipeline.report.grouped import CauseGroup, ExampleOf, grouped, verdicts_in_words, worst_first
 from purgatorio_pipeline.report.markdown_text import fenced, lateness_cells, left_out, plain, table, text
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.lateness import Lateness
@@ -52,9 +52,7 @@ def markdown(
 
 
 def _runs(result: CheckResult, groups: Sequence[CauseGroup]) -> str:
-    counts = [(verdict, sum(run.verdict is verdict for run in result.runs)) for verdict in Verdict]
-    runs = ", ".join(f"{count:,} {verdict}" for verdict, count in counts if count) or "no runs"
-    said = f"{runs}; {sum(run.events for run in result.runs):,} events"
+    said = f"{verdicts_in_words(result)}; {sum(run.events for run in result.runs):,} events"
     if groups:
         broken = sum(group.count for group in groups)
         said += f"; {broken:,} violations of {len(groups):,} cause{'s'[: len(groups) != 1]}"

@@ -29,7 +29,7 @@ from purgatorio_pipeline.report.histogram import (
 )
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
 from purgatorio_pipeline.report.timeline import timeline
-from purgatorio_pipeline.report.verdict_table import Links, badge, clause_anchor, verdict_table
+from purgatorio_pipeline.report.verdict_table import Links, badge, clause_anchor, left_out, verdict_table
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.durations import milliseconds
 from purgatorio_spec.judge.result import CheckResult
@@ -147,13 +147,12 @@ def _links(groups: Sequence[CauseGroup]) -> Links:
 
 
 def _examples(groups: Sequence[CauseGroup]) -> Markup:
-    left = len(groups) - GROUPS_SHOWN
     shown = [example_article(group, _anchor(group, at)) for at, group in enumerate(groups[:GROUPS_SHOWN])]
     return tag(
         "section",
         tag("h2", "Counterexamples"),
         *(shown or [tag("p", "No promise was broken.", class_="quiet")]),
-        tag("p", f"{left:,} more causes are left out.", class_="quiet") if left > 0 else None,
+        left_out(len(groups), GROUPS_SHOWN, "causes"),
     )
 
 
@@ -268,7 +267,7 @@ def _lateness(lateness: Sequence[Lateness], headers: Mapping[str, Header]) -> Ma
             *(_late(one, headers.get(one.run)) for one in lateness[:HISTOGRAMS_SHOWN]),
             class_="histograms",
         ),
-        _left_out(len(lateness), HISTOGRAMS_SHOWN, "runs"),
+        left_out(len(lateness), HISTOGRAMS_SHOWN, "runs"),
     )
 
 
@@ -296,7 +295,7 @@ def _gauges(gauges: Sequence[GaugeSeries]) -> Markup | None:
         tag("p", about, class_="quiet"),
         gauge_key(),
         tag("div", *(_gauge(one) for one in gauges[:GAUGES_SHOWN]), class_="histograms"),
-        _left_out(len(gauges), GAUGES_SHOWN, "runs"),
+        left_out(len(gauges), GAUGES_SHOWN, "runs"),
     )
 
 
@@ -323,7 +322,7 @@ def _findings(findings: Sequence[Finding]) -> Markup | None:
             tag("tbody", *map(_finding, findings[:FINDINGS_SHOWN])),
             class_="findings",
         ),
-        _left_out(len(findings), FINDINGS_SHOWN, "findings, none worse than these,"),
+        left_out(len(findings), FINDINGS_SHOWN, "findings, none worse than these,"),
     )
 
 
@@ -341,10 +340,6 @@ def _finding(one: Finding) -> Markup:
 
 def _caption(run: str, said: str) -> Markup:
     return tag("figcaption", tag("span", run, class_="run"), tag("span", said))
-
-
-def _left_out(total: int, limit: int, noun: str) -> Markup | None:
-    return tag("p", f"{total - limit:,} more {noun} are left out.", class_="quiet") if total > limit else None
 
 
 def _problems(result: CheckResult) -> Markup | None:

@@ -21,6 +21,7 @@ from purgatorio_pipeline.report.grouped import (
     grouped,
     run_titles,
     skipped_everywhere,
+    verdicts_in_words,
     why_skipped,
 )
 from purgatorio_spec.judge.result import CheckResult, RunResult
@@ -219,8 +220,7 @@ def _print_problems(console: Console, result: CheckResult, verbose: bool) -> Non
 def _print_sum(console: Console, result: CheckResult, groups: list[CauseGroup], verbose: bool) -> None:
     """Print the verdict. For PASS or SKIPPED, also the reasons of clauses that were skipped in all runs, unless
     `verbose` has printed them."""
-    counts = [(verdict, sum(run.verdict is verdict for run in result.runs)) for verdict in _STYLE]
-    said = ", ".join(f"{count:,} {verdict}" for verdict, count in counts if count) or "no runs"
+    said = verdicts_in_words(result)
     violations = sum(group.count for group in groups)
     if groups:
         said += f"; {counted(violations, 'violation')} of {counted(len(groups), 'cause')}"

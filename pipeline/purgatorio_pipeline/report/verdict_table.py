@@ -57,6 +57,10 @@ def compact(count: int) -> str:
     return f"{count / 1_000_000:.1f}M" if count < 10_000_000 else f"{count // 1_000_000}M"
 
 
+def left_out(total: int, limit: int, noun: str) -> Markup | None:
+    return tag("p", f"{total - limit:,} more {noun} are left out.", class_="quiet") if total > limit else None
+
+
 Links = Mapping[tuple[str, str, str], str]
 """The anchor of the counterexample of a clause in a run, by the run's file, its name and the clause."""
 
@@ -86,7 +90,6 @@ def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
         tag("th", "verdict", scope="col"),
         joined(*(_heading(name, one.title, links is not NO_LINKS) for name, one in named.items())),
     )
-    left = len(runs) - len(shown)
     return joined(
         tag(
             "div",
@@ -101,9 +104,7 @@ def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
             role="region",
             aria_label="verdicts by run and clause",
         ),
-        tag("p", f"{left:,} more runs, none worse than these, are left out.", class_="quiet")
-        if left > 0
-        else None,
+        left_out(len(runs), RUNS_SHOWN, "runs, none worse than these,"),
         tag("ul", *(tag("li", text, class_=f"key {kind}") for kind, text in _LEGEND), class_="legend"),
         *(tag("p", said, class_="quiet") for said in (*_never(result, every), *why_skipped(skipped))),
     )
