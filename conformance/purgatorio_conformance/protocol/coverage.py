@@ -122,7 +122,7 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         for orders in (orders for way in gated for orders in way.account.orders):
             lacks.setdefault(orders.program.looks_for, []).append(orders.skipped)
         broke_off = any(way.account.broke_off or not way.account.orders for way in gated)
-        free = any(way.mode == "real-free" for way in ways)
+        free = any(way.kind == "free" for way in ways)
         by_chance = (
             {one.looks_for for one in free_programs(ways[0].description, part)} if free else set[str]()
         )
@@ -130,7 +130,7 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         missing: dict[tuple[str, str], list[str]] = {}
         units = any(way.of_units for way in ways)
         for looks_for in (one for one in CLASSES[part] if one not in looked and not units):
-            real = bool(gated) and all(way.mode.startswith("real") for way in gated)
+            real = bool(gated) and not any(way.virtual for way in gated)
             none = (
                 "the gated run ended early, at a violation or a failure"
                 if broke_off

@@ -185,20 +185,22 @@ def command_subjects(
 
 def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     """Whether the mode can run any small program. True of modes that run none."""
-    virtual = mode.startswith("virtual")
-    if mode.endswith("-units") or (part == "purgatory" and hands_over(description)):
-        return mode.endswith("-units") and part == "purgatory" and hands_over(description)
-    if mode == "real-free":
+    clock, _, kind = mode.partition("-")
+    virtual = clock == "virtual"
+    units = part == "purgatory" and hands_over(description)
+    if units or kind == "units":
+        return units and kind == "units"
+    if kind == "free":
         return bool(free_programs(description, part))
-    if mode.endswith("-periodic"):
+    if kind == "periodic":
         return part == "timer" and plays_periodic(description, virtual=virtual)
-    if mode == "virtual-scope":
+    if kind == "scope":
         return any(scope(part, scope_delays(description), description))
     delays = delays_for(description, 0)
     programs = itertools.chain(gate_programs(part, delays), crossed_pairs(part, delays, description))
-    if mode.endswith("-gates"):
+    if kind == "gates":
         return any(program.ruled_out(description, virtual=virtual) is None for program in programs)
-    if mode.endswith("-steps"):
+    if kind == "steps":
         steps = takes_steps(description, virtual=virtual)
         return steps and any(
             program.cannot_step(description, virtual=virtual) is None for program in programs
@@ -260,20 +262,25 @@ class CommandSubject:
         return self.mode.startswith("virtual")
 
     @property
+    def kind(self) -> str:
+        """The part of the mode after its clock: `gates`, `periodic`, ... The mode `real` is a `plan`."""
+        return self.mode.partition("-")[2] or "plan"
+
+    @property
     def held(self) -> bool:
         """Whether the driver pauses threads, at pause points or at steps."""
-        return self.mode.endswith(("-gates", "-steps"))
+        return self.kind in ("gates", "steps")
 
     @property
     def small(self) -> bool:
         """Whether the run has small programs with fixed names, so that one of them can run again."""
-        return self.held or self.mode == "virtual-scope"
+        return self.held or self.kind == "scope"
 
     @property
     def of_units(self) -> bool:
         """Whether its programs test the hand-over of units. They run in order of size, so a violation is not
         minimized."""
-        return self.mode.endswith("-units")
+        return self.kind == "units"
 
     @property
     def tick_ns(self) -> int:
@@ -311,7 +318,7 @@ class CommandSubject:
         run = run_of_file(out_path)
         limits = self._limits(plan)
         clock = VirtualClock(self._begins_ns(plan, _PLACES_LATER.get(self.mode, 0)))
-        if self.mode == "virtual-scope":
+        if self.kind == "scope":
             # The programs of the scope do not test a start between two ticks; the other modes do.
             clock.now_ns -= clock.now_ns % self.tick_ns
         recorder = Recorder(clock if self.virtual else time.monotonic_ns)
@@ -446,12 +453,12 @@ class CommandSubject:
             plan.timers,
             lambda done: progress(self.name, done, plan.timers),
         )
-        periodic = self.mode.endswith("-periodic")
+        periodic = self.kind == "periodic"
         if self.small:
-            alone = self.mode == "virtual-scope" and self.description.lanes == 1
+            alone = self.kind == "scope" and self.description.lanes == 1
             with child.on_one_processor() if alone else nullcontext():
                 self._drive_small(drive, child, lines, virtual, judge)
-        elif self.mode == "real-free":
+        elif self.kind == "free":
             self.account.reached = drive_free(drive)
         elif periodic:
             drive_periodic(drive, virtual)
@@ -461,7 +468,7 @@ class CommandSubject:
         else:
             with child.on_one_processor() if self.virtual else nullcontext():
                 self._drive_plan(drive, child, clock, plan)
-        if self.mode in ("virtual-plan", "real") or (periodic and self.part == "timer"):
+        if self.kind == "plan" or (periodic and self.part == "timer"):
             halt(drive, virtual, periodic=periodic)
         session.finish()
 
@@ -482,7 +489,7 @@ class CommandSubject:
             scope=drive.operations,
             # A small run may have no other program.
             crossed=max(1, min(_CROSSED_MOST, drive.operations // 30) // part),
-            stepped=_STEPPED_MOST // (1 if self.mode.endswith("-steps") else part),
+            stepped=_STEPPED_MOST // (1 if self.kind == "steps" else part),
         )
         effort = self.effort or effort
         judged = judge if effort.ends else None
@@ -510,15 +517,15 @@ class CommandSubject:
         self.account.reached = run.reached
         if lines is not None and lines.unknown:
             self.account.lost = lines.unknown
-        if self.mode == "virtual-gates" and not plays.broken and self.account.only is None:
+        if self.virtual and self.kind == "gates" and not plays.broken and self.account.only is None:
             plays.stop_while_due()
 
     def _ways(self) -> Sequence[Way]:
         if self.ways:
             return self.ways
-        if self.mode == "virtual-scope":
+        if self.kind == "scope":
             return ("scope",)
-        if self.mode.endswith("-steps"):
+        if self.kind == "steps":
             return ("alone", "drawn")
         # The ways are divided so that both runs take about as long.
         if takes_steps(self.description, virtual=self.virtual):
@@ -527,7 +534,7 @@ class CommandSubject:
         return ("orders", "drawn") if alone else ("orders",)
 
     def _drive_plan(self, drive: Drive, child: OwnPeer, clock: VirtualClock, plan: Plan) -> None:
-        real = self.mode == "real"
+        real = not self.virtual
         one_lane = self.description if real else replace(self.description, lanes=1)
         fit = fitted(plan, self.shape, self.part, one_lane)
         dues = timeline(fit, self.part, one_lane)
@@ -544,7 +551,7 @@ class CommandSubject:
             if reaches:
                 self.account.left_out = past_deadlines(told, child.threads())
         else:
-            manner: Manner = "plan" if self.mode == "virtual-plan" else "jumps"
+            manner: Manner = "plan" if self.kind == "plan" else "jumps"
             self.account.left_out = drive_virtual(told, clock, dues, manner)
             if manner == "plan" and plan.timers >= REACHES_FROM:
                 drive_crowds(told, clock)
@@ -565,14 +572,14 @@ class CommandSubject:
                 "mode": self.mode,
                 **({"paused": True} if paused else {}),
             },
-            periodic=self.mode.endswith("-periodic"),
+            periodic=self.kind == "periodic",
             resets=self._resets,
         )
 
     @property
     def _resets(self) -> bool:
         """Whether its small programs have resets."""
-        small = self.small or self.mode == "real-free"
+        small = self.small or self.kind == "free"
         return small and self.part == "timer" and "reset" in self.description.capabilities
 
     def _give_up_ns(self, plan: Plan) -> int:
@@ -581,7 +588,7 @@ class CommandSubject:
     def _limits(self, plan: Plan) -> ChildLimits:
         if self.limits is not None:
             return self.limits
-        if self.small or self.mode == "real-free":
+        if self.small or self.kind == "free":
             return ChildLimits(total_s=2 * STEPS_S, lines=_LINES_MOST)
         real_s = 0.0 if self.virtual else 60.0 + 4 * self._give_up_ns(plan) / 1e9
         return ChildLimits(
