@@ -1,6 +1,6 @@
 """The page `docs/measured/drawn-mutants.md`: how fast random programs find known bugs of two threads, over ten seeds.
 
-python -m docs.makers.drawn_seeds rows.jsonl 2
+PYTHONPATH=tests python -m docs.makers.drawn_seeds rows.jsonl 2
 
 hunts two bugs at once. Each is hunted seed after seed for `BOUND_S` at most, until more than half of ten are on one
 side of that bound: the median is, too. Rows are kept in the file, so it can be ended and called again; a second
@@ -76,11 +76,11 @@ def seeds_page(rows: Sequence[Row]) -> str:
     lines = [
         "# Known bugs, and drawn programs",
         "",
-        "Written by `python -m docs.makers.drawn_seeds`. Each known bug that two threads show is hunted by drawn",
-        f"programs over all subjects, seed after seed, for {BOUND_S:g} CPU seconds at most, until it is known whether",
-        f"the median over {SEEDS} seeds is below that. The programs know nothing of the bug. *median*: of the seeds",
-        "that were tried; one that found nothing counts as the bound. A program counts only if the sound code passes",
-        "it.",
+        "Written by `PYTHONPATH=tests python -m docs.makers.drawn_seeds`. Each known bug that two threads show",
+        "is hunted by drawn programs over all subjects, seed after seed,",
+        f"for {BOUND_S:g} CPU seconds at most, until it is known whether the median over {SEEDS} seeds is below that.",
+        "The programs know nothing of the bug. *median*: of the seeds that were tried; one that found nothing",
+        "counts as the bound. A program counts only if the sound code passes it.",
         "",
         f"Of {len(TWO)} bugs {len(asked)} were hunted; of {fast} the median is below {BOUND_S:g} s.",
         "",

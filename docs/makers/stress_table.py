@@ -20,7 +20,7 @@ def _cell(kill: Kill) -> str:
 
 
 def main() -> None:
-    """Print what docs/measured/stress.md shows: `python -m docs.makers.stress_table [ROUNDS [ROUNDS_WITH_YIELDS]]`."""
+    """Print it: `PYTHONPATH=tests python -m docs.makers.stress_table [ROUNDS [ROUNDS_WITH_YIELDS]]`."""
     plain, noisy = [*map(int, sys.argv[1:]), *(10_000, 2_000)[len(sys.argv) - 1 :]][:2]
     for number, mutant in MUTANTS.items():
         if mutant.scenario in SCENARIOS:
