@@ -552,12 +552,8 @@ class Conversation:
 
     def _answered(self, said: Answer) -> None:
         ended = self._close(said.n)
-        call, log = ended.call, ended.log
+        call = ended.call
         self.doubts.met = self.doubts.met or (ended.lane is not None and bool(self.standing()))
-        if said.err is not None and self.halted:
-            # It refuses to be driven any further.
-            self._end(ended, err=said.err)
-            return
         if said.err is not None:
             self._refused(said.n, ended, said.err)
             return
@@ -565,49 +561,53 @@ class Conversation:
             self.halted = True
             self._log("driver").at("halted")
         _check_answer(call, said)
-        inside = self._stacks.get(log.name, [])[ended.depth :]
+        inside = self._stacks.get(ended.log.name, [])[ended.depth :]
         if inside and not isinstance(call, Go | Start):
             entered = f"{inside[-1].f} of {inside[-1].id!r}, entered in it,"
             raise Misbehaved(
                 "rubbish", f"call {said.n} ({call_name(call)}) is answered before {entered} has ended"
             )
         self._check_told(call, said)
-        if isinstance(call, Add):
-            self._end(ended, deadline_t=_deadline(ended.asked_t, call.delay_ns))
-            self._begun(call.id)
-        elif isinstance(call, Repeat):
-            self._end(ended, deadline_t=_deadline(ended.asked_t, call.delay_ns))
-            self.known.add(call.id)
-        elif isinstance(call, Reset):
-            self._end(ended, out=said.out, deadline_t=_deadline(ended.asked_t, call.delay_ns))
-            if said.out != 0 and call.id not in self._periodic:
-                self._moved(call, ended)
-        elif isinstance(call, CancelKey):
-            self._given_back(call, said, ended)
-        elif isinstance(call, Gauge):
-            log.ret("gauge", ended.ticket, state=State(said.watched, said.delayed, said.keys))
-        elif recorded_as(call) is not None:
+        self._learn(call, said, ended)
+
+    def _learn(self, call: Call, said: Answer, ended: _OpenCall) -> None:
+        """Record the answer, and what it says of operations."""
+        if recorded_as(call) is not None and not isinstance(call, CancelKey | Gauge):
             self._end(ended, out=said.out)
-            if isinstance(call, Register) and said.out == 0:
+        match call:
+            case Add():
                 self._begun(call.id)
-                self.doubts.waited += call.id in self.pending
-            elif isinstance(call, Check):
+            case Repeat():
+                self.known.add(call.id)
+            case Reset():
+                if said.out != 0 and call.id not in self._periodic:
+                    self._moved(call, ended)
+            case Register():
+                if said.out == 0:
+                    self._begun(call.id)
+                    self.doubts.waited += call.id in self.pending
+            case Check():
                 self._checked(call.key, said.out or 0)
-            elif isinstance(call, Cancel) and said.out != 0:
+            case Cancel():
                 # The add of the task may have no answer yet.
-                self._over(call.id)
-        elif isinstance(call, Ready):
-            log.at("ready", call.id, t_call=ended.asked_t)
-            self._ready.add(call.id)
-        elif isinstance(call, Quiesce):
-            log.at("quiesce", state=State(said.watched, said.delayed, said.keys))
-        elif isinstance(call, Start):
-            # A thread of the subject may have been paused, or have entered a callback, after the driver's last read.
-            self._gates = frozenset(call.gates)
-            self._holds.clear()
-            self._stacks.clear()
-        elif isinstance(call, Describe):
-            raise Misbehaved("rubbish", "the answer to `describe` is not a description")
+                if said.out != 0:
+                    self._over(call.id)
+            case CancelKey():
+                self._given_back(call, said, ended)
+            case Gauge():
+                ended.log.ret("gauge", ended.ticket, state=State(said.watched, said.delayed, said.keys))
+            case Ready():
+                ended.log.at("ready", call.id, t_call=ended.asked_t)
+                self._ready.add(call.id)
+            case Quiesce():
+                ended.log.at("quiesce", state=State(said.watched, said.delayed, said.keys))
+            case Start():
+                # A thread of the subject may have been paused, or in a callback, after the driver's last read.
+                self._gates = frozenset(call.gates)
+                self._holds.clear()
+                self._stacks.clear()
+            case Describe():
+                raise Misbehaved("rubbish", "the answer to `describe` is not a description")
 
     def _check_told(self, call: Call, said: Answer) -> None:
         """Raise Misbehaved if a reported completion lacks events that the verdict needs."""
@@ -624,8 +624,12 @@ class Conversation:
             raise Misbehaved("rubbish", why)
 
     def _refused(self, number: int, ended: _OpenCall, err: str) -> None:
-        """Record the error if the trace records the call. Otherwise, and for an `advance`, raise Misbehaved."""
+        """Record the error if the trace records the call. Otherwise, and for an `advance`, raise Misbehaved. A subject
+        that halted refuses every call."""
         call = ended.call
+        if self.halted:
+            self._end(ended, err=err)
+            return
         if recorded_as(call) is None or isinstance(call, Advance):
             if not self.fails:
                 self.refused = self.refused or call
@@ -642,10 +646,11 @@ class Conversation:
             self._first_error = self._first_error or f"call {number} ({call_name(call)}) with {err!r}"
         self._end(ended, err=err)
 
-    def _end(
-        self, ended: _OpenCall, out: int | None = None, err: str | None = None, deadline_t: int | None = None
-    ) -> None:
+    def _end(self, ended: _OpenCall, out: int | None = None, err: str | None = None) -> None:
         call, f = ended.call, recorded_as(ended.call)
+        deadline_t = None
+        if err is None and isinstance(call, Add | Repeat | Reset):
+            deadline_t = _deadline(ended.asked_t, call.delay_ns)
         assert f is not None, "the trace records the call"
         ended.log.ret(f, ended.ticket, getattr(call, "id", None), out=out, err=err, deadline_t=deadline_t)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -39,23 +40,25 @@ Found = tuple[
     int, str | None, str | None, str | None, tuple[int, ...] | None, str | None, str | None, str | None
 ]
 """A row of these columns."""
+_Judged = Callable[[int, Path, str], Iterator[Found]]
 
 
 def judge_files(context: SparkContext, places: Sequence[Place], *, full: bool, every: bool) -> RDD[Found]:
     """The rows of trace files. Run keys are in the order of the files. `every`: also a row for each violation."""
+    judged = partial(_judged, full=full, every=every)
     local = [(key, str(place)) for key, place in enumerate(places) if isinstance(place, Path)]
     there = {place: key for key, place in enumerate(places) if isinstance(place, HadoopPath)}
     found: list[RDD[Found]] = []
     if local:
         tasks = min(len(local), TASKS_A_SLOT * context.defaultParallelism)
-        found.append(context.parallelize(_dealt(local, tasks), tasks).flatMap(_of_paths(full, every)))
+        found.append(context.parallelize(_dealt(local, tasks), tasks).flatMap(partial(_of_paths, judged)))
     if there:
         keys = {str(place): key for place, key in there.items()}
         read = next(iter(there)).spark.read.format("binaryFile").load(list(keys)).select("path", "content")
         # Spark skips empty files.
         empty = [(str(place), b"") for place in there if not place.size_bytes()]
         contents = context.union([read.rdd.map(tuple), context.parallelize(empty, 1)])
-        found.append(contents.flatMap(_of_content(keys, full, every)))
+        found.append(contents.flatMap(partial(_of_content, judged, keys)))
     return found[0] if len(found) == 1 else context.union(found)
 
 
@@ -65,28 +68,20 @@ def _dealt(files: Sequence[tuple[int, str]], tasks: int) -> list[list[tuple[int,
     return [by_size[task::tasks] for task in range(tasks)]
 
 
-def _of_paths(full: bool, every: bool) -> Callable[[Sequence[tuple[int, str]]], Iterator[Found]]:
-    def task(files: Sequence[tuple[int, str]]) -> Iterator[Found]:
-        for run_key, path in files:
-            yield from _judged(run_key, Path(path), path, full, every)
-
-    return task
+def _of_paths(judged: _Judged, files: Sequence[tuple[int, str]]) -> Iterator[Found]:
+    for run_key, path in files:
+        yield from judged(run_key, Path(path), path)
 
 
-def _of_content(
-    keys: dict[str, int], full: bool, every: bool
-) -> Callable[[tuple[str, bytes]], Iterator[Found]]:
-    def task(file: tuple[str, bytes]) -> Iterator[Found]:
-        name, content = file
-        with tempfile.NamedTemporaryFile(prefix="purgatorio-") as copy:
-            copy.write(content)
-            copy.flush()
-            yield from _judged(keys[name], Path(copy.name), name, full, every)
-
-    return task
+def _of_content(judged: _Judged, keys: dict[str, int], file: tuple[str, bytes]) -> Iterator[Found]:
+    name, content = file
+    with tempfile.NamedTemporaryFile(prefix="purgatorio-") as copy:
+        copy.write(content)
+        copy.flush()
+        yield from judged(keys[name], Path(copy.name), name)
 
 
-def _judged(run_key: int, path: Path, name: str, full: bool, every: bool) -> Iterator[Found]:
+def _judged(run_key: int, path: Path, name: str, *, full: bool, every: bool) -> Iterator[Found]:
     broken: list[Violation] = []
     told = broken.append if every else None
     if is_wire_trace(path):
