@@ -83,12 +83,25 @@ def test_a_race_within_one_line_is_found(built: tuple[Path, Path], tmp_path: Pat
     assert "T5" in found(subject(built, "counted"), tmp_path)[0]
 
 
-@pytest.mark.parametrize(("case", "breaks"), [("moved", {"T3"}), ("again", set())])
-def test_a_task_is_added_again_beside_time_that_moves_it(
-    case: str, breaks: set[str], built: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("case", "name", "breaks"),
+    [
+        ("moved", "move-add-again", {"T3"}),
+        ("again", "move-add-again", set()),
+        ("forgets", "expire-add", {"T3"}),
+        ("again", "expire-add", set()),
+    ],
+)
+def test_a_task_is_added_again_beside_time_that_moves_or_ends_it(
+    case: str,
+    name: str,
+    breaks: set[str],
+    built: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The thread that moves a task puts it back next to the new one, so it runs twice; not under one lock."""
-    name = "move-add-again"
+    """The thread that moves a task puts it back next to the new one, so it runs twice. The thread that ends it removes
+    the new one, so it runs for the former add alone. Not under one lock."""
     monkeypatch.setattr(
         gates,
         "gate_programs",

@@ -9,7 +9,8 @@ import purgatorio.kit.TimerUnderTest;
 
 /**
  * A timer that knows nothing of steps: {@code -Dcase=} clean, lost (an add beside another), counted (a read and a
- * write of one line), dies; moved (what is added again while time puts it back is there twice), again (it is not).
+ * write of one line), dies; moved (what is added again while time puts it back is there twice), forgets (what is added
+ * again while its run begins is removed with it), again (neither).
  */
 public final class LineCases implements Factory {
   private static final String CASE = System.getProperty("case", "clean");
@@ -87,7 +88,7 @@ public final class LineCases implements Factory {
     @Override
     public void advanceTo(long now) {
       nowNs = now;
-      for (Task task : CASE.equals("moved") ? dueAndPutBack() : due()) {
+      for (Task task : CASE.equals("moved") ? dueAndPutBack() : CASE.equals("forgets") ? dueByAction() : due()) {
         try {
           task.action.run();
         } catch (RuntimeException itsOwn) {
@@ -104,6 +105,18 @@ public final class LineCases implements Factory {
       }
       tasks = later;
       count.addAndGet(-due.size());
+      return due;
+    }
+
+    private List<Task> dueByAction() {
+      List<Task> due = new ArrayList<>(tasks);
+      due.removeIf(task -> task.deadlineNs > nowNs);
+      for (Task ends : due) {
+        synchronized (this) {
+          tasks = new ArrayList<>(tasks);
+          tasks.removeIf(task -> task.action == ends.action);
+        }
+      }
       return due;
     }
 
@@ -151,7 +164,7 @@ public final class LineCases implements Factory {
             .lateNs(0)
             .lanes(2)
             .can("timer", "virtual-time", "cancel", "gauge");
-    if (CASE.equals("moved") || CASE.equals("again")) {
+    if (CASE.equals("moved") || CASE.equals("forgets") || CASE.equals("again")) {
       promises.can("add-same");
     }
     Kit.run(promises, new LineCases(), arguments);
