@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from traceback import extract_tb
 from typing import Final, Protocol
 
-from purgatorio.sync import Cell, Sync
+from purgatorio.sync import AtomicRef, Sync
 
 _log = logging.getLogger("purgatorio")
 
@@ -101,7 +101,7 @@ class Exits:
 
     def __init__(self, sync: Sync) -> None:
         self._sync = sync
-        self._first: Cell[BaseException | None] = sync.cell(None, "exits.first")
+        self._first: AtomicRef[BaseException | None] = sync.atomic_ref(None, "exits.first")
 
     def caught(self, error: BaseException, thread: str) -> None:
         """Called on this thread, in an `except` block: log the exit and continue. Raises the exception with which the
@@ -119,9 +119,8 @@ class Exits:
             self._first.set(error)
 
     def raise_first(self) -> None:
-        """Called on another thread, after the thread of the exits has ended."""
-        first = self._first.get()
-        self._first.set(None)
+        """Called on other threads, after the thread of the exits has ended: one of them raises it."""
+        first = self._first.get_and_set(None)
         if first is not None:
             raise first
 
