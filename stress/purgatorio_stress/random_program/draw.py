@@ -119,8 +119,11 @@ def plain_programs(
                 yield replace(drawn, threads=threads[::-1])
 
 
-def raising_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
-    """All programs of two plain acts in one thread and a callback that raises or exits."""
+def raising_programs(
+    vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...] = (2,)
+) -> Iterator[Drawn]:
+    """All programs of plain acts with threads of these lengths, and a callback that raises or exits. Of several threads
+    only those in which a callback of the first thing does."""
     plain = vocabulary.plain
     if plain is None:
         return
@@ -130,18 +133,18 @@ def raising_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
     callbacks = [
         Callback(slot, thing, Act(do))
         for slot in dict.fromkeys(vocabulary.slots)
-        for thing in range(len(plain.things))
+        for thing in range(len(plain.things) if len(lengths) == 1 else 1)
         for do in ("raise", "exit")
         if vocabulary.verb(do) is not None
     ]
-    for chosen, things in product(
-        dict.fromkeys((plain.raising or settings, settings)), dict.fromkeys((together, plain.things))
-    ):
-        for before in (plain.before, *plain.starts):
-            for acts, callback in product(permutations(acts_of(plain.acts), 2), callbacks):
-                drawn = Drawn(vocabulary.name, chosen, things, acts_of(before), (acts,), (callback,))
-                if vocabulary.legal(drawn, dialect):
-                    yield drawn
+    chosen = dict.fromkeys((plain.raising or settings, settings))
+    threads = [*product(*(permutations(acts_of(plain.acts), length) for length in lengths))]
+    things = dict.fromkeys((together, plain.things) if len(lengths) == 1 else (plain.things,))
+    starts = [acts_of(before) for before in (plain.before, *plain.starts)]
+    for setting, of, before, acts, callback in product(chosen, things, starts, threads, callbacks):
+        drawn = Drawn(vocabulary.name, setting, of, before, acts, (callback,))
+        if canonical(drawn) and vocabulary.legal(drawn, dialect):
+            yield drawn
 
 
 def mirrored_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:

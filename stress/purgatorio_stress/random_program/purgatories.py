@@ -287,6 +287,9 @@ class PurgatoryPlayer(Player):
             completed = self.purgatory.inner.close()
         finally:
             self.shut[0] = True
+        reaper = self.purgatory.inner._reaper
+        if reaper is not None and len(self.shut) == 1 and not reaper._worker.join(0):
+            self.breaks("P3", "purgatory", "it is closed, and its reaper continues")
         after = sum(operation.is_completed() for operation in known)
         if self.alone and not self.drawn.callbacks and completed != after - before:
             self.breaks("O7", "purgatory", f"close() is {completed}, and completed {after - before}")

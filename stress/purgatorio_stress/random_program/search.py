@@ -263,7 +263,10 @@ class _Source:
             for lengths in shapes
         ]
         crossing = [("mirrored", mirrored_programs(*of), SCHEDULES)]
-        raising = [("raising", raising_programs(*of), SCHEDULES)]
+        raising = [
+            (name, raising_programs(*of, lengths), SCHEDULES)
+            for name, lengths in (("raising", (2,)), ("1+1 raising", (1, 1)))
+        ]
         every = [(f"{size} acts", enumerated(*of, size), SCHEDULES) for size in range(1, _LARGEST)]
         complete: tuple[str, ...] = ()
         for stage, programs, schedules in (

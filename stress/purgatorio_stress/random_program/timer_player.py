@@ -22,6 +22,7 @@ from purgatorio import (
     TimerClosed,
     TimerTask,
 )
+from purgatorio.clock import MonotonicClock
 from purgatorio.faults import PROPAGATE
 from purgatorio.sync import Cell, Executor, ExecutorClosed
 from purgatorio.timer import Handle, IntrusiveTimer
@@ -99,6 +100,9 @@ class _FirstReading:
         now_ms = self._world.clock.now_ms()
         self._first.setdefault(self._thread(), now_ms)
         return now_ms
+
+    def now_ns(self) -> int:
+        return self.now_ms() * 1_000_000 + 500_000
 
     def advance(self, by_ms: int) -> int:
         """Move the clock. Called by `MockTimer`."""
@@ -312,7 +316,8 @@ class TimerKind:
 
 class TimerPlayer(Player):
     """Executes programs on timers. Settings: tick, size, executor (0: queued, 1: a thread, `INLINE`, `RAISING`), end.
-    The end is n: even n ends tick by tick, odd n by a jump. The clock starts at `CLOCKS_MS[n // 2]`."""
+    The end is n: even n ends tick by tick, odd n by a jump. The clock starts at `CLOCKS_MS[n // 2]`. If n // 2 is odd,
+    it counts nanoseconds, and is half a millisecond further, so a delay ends at the next millisecond."""
 
     def __init__(self, kind: TimerKind, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
@@ -320,6 +325,7 @@ class TimerPlayer(Player):
         self.leap = end % 2
         self.kind = kind
         self.clock = _FirstReading(world)
+        self.rounds_up = end // 2 % 2 > 0 and not kind.moves_clock
         self.line = TimerTimeline(world)
         inner: Executor = (
             DirectExecutor()
@@ -337,7 +343,7 @@ class TimerPlayer(Player):
         """The number of drains that a task's exception ended. The later due tasks still wait."""
         self.executor = FiringExecutor(inner)
         self.parts: TimerParts = {
-            "clock": self.clock,
+            "clock": MonotonicClock(self.clock.now_ns) if self.rounds_up else self.clock,
             "executor": self.executor,
             "faults": PROPAGATE if self.raising else world.faults,
             "sync": world.sync,
@@ -415,13 +421,16 @@ class TimerPlayer(Player):
         if self.kind.moves_clock and delay_ms <= 0:
             # The task has run in the add, which does not read the clock.
             return self.line.rows[at][1].begin_ms + delay_ms
-        return self.clock.first_ms() + delay_ms
+        return self.clock.first_ms() + (self.rounds_up and delay_ms > 0) + delay_ms
 
     def do_call_later(self, number: int) -> None:
-        delay_ms = self.drawn.things[number][0]
+        """`call_later`. Odd things give their delay as a whole number of another type, without arithmetic."""
+        given = delay_ms = self.drawn.things[number][0]
+        if number % 2:
+            given = cast(int, type("Whole", (), {"__index__": lambda self: delay_ms})())
         timer = self._calls_functions()
         self._calling(
-            number, lambda name: timer.call_later(delay_ms, partial(self.fire, name, number)), delay_ms, None
+            number, lambda name: timer.call_later(given, partial(self.fire, name, number)), delay_ms, None
         )
 
     def do_call_every(self, number: int) -> None:
@@ -758,6 +767,8 @@ class TimerPlayer(Player):
                 yield Broken(
                     "CHECK", f"timer-{number}", "it was closed, and it was not tested whether it was driven"
                 )
+            if sum(warned for _, _, warned in guard.asked) > 1:
+                yield Broken("CHECK", f"timer-{number}", "it warned twice that no thread drives it")
             for driven, waiting, warned in guard.asked:
                 if warned != (waiting > 0 and not driven) and self.drawn.settings[2] != 1:
                     # With setting 1, the executor's thread may drain the timer between these reads.

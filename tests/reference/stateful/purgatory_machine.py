@@ -4,12 +4,14 @@ clauses judge the trace."""
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from purgatorio import LOCKED, PENDING_FLAG, Purgatory, SystemTimer
 from purgatorio.delayed.dialect import Dialect
+from purgatorio.timer.interface import TimerClosed
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.recording import RecordedRun, judge
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
@@ -347,7 +349,8 @@ class PurgatoryMachine(RuleBasedStateMachine):
         self.timer.check()
 
     def teardown(self) -> None:
-        """Shut down, check that all operations are completed, and let the clauses judge the recorded run."""
+        """Close the timer, which then refuses a registration. Shut down, check that all operations are completed, and
+        let the clauses judge the recorded run."""
         if not hasattr(self, "model"):
             return
         # Twice: the second call purges the operations that expire in the first.
@@ -355,6 +358,13 @@ class PurgatoryMachine(RuleBasedStateMachine):
         self._advance(0)
         self.purgatory.gauge("quiesce")
         self.acting = False
+        self.timer.close()
+        before = self.purgatory.inner.watched()
+        late = MachineOperation(self, "late", tuple(KEYS), FAR_MS, NOTHING)
+        with suppress(TimerClosed):
+            self.purgatory.register(late)
+            raise Disagreement("O5: a closed timer, and a registration that is not refused")
+        self._same("O5: watched after the refusal", self.purgatory.inner.watched(), before)
         waiting = len(self.model.waiting())
         self._same("O5: shutdown", self.purgatory.inner.close(), waiting)
         if self.judged:

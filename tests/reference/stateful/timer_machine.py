@@ -7,14 +7,15 @@ with the clause.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from purgatorio import HashedWheel, HeapTimer, SystemTimer, TimerTask
+from purgatorio import ActionTask, HashedWheel, HeapTimer, SystemTimer, TimerTask
 from purgatorio.timer import Handle, IntrusiveTimer
 from purgatorio_stress.random_program.timer_player import CLOCKS_MS
 from purgatorio_stress.scenario.parts import CheckedTimer, TimerParts
@@ -326,7 +327,8 @@ class TimerMachine(RuleBasedStateMachine):
         self.oracle.check_size(self.timer.size())
 
     def teardown(self) -> None:
-        """Close the timer in a task. The close must not wait for this task."""
+        """Close the timer in a task. The close must not wait for this task. Then close a timer with the real clock: it
+        warns that no thread drained it."""
         if not hasattr(self, "timer"):
             return
         self.clock.meter.work = 0
@@ -337,6 +339,15 @@ class TimerMachine(RuleBasedStateMachine):
         self.parts.faults.raise_kept()
         if self.handed:
             raise Disagreement(f"T2: a drain at {self.clock.now_ms()} left {sorted(self.handed)}")
+        executor = OneThreadExecutor(self.parts.faults, self.parts.sync)
+        parts = replace(self.parts, clock=cast(MeteredClock, None), executor=executor)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            undriven = type(self).factory(self.tick_ms, self.size, parts)
+            undriven.add(ActionTask(FAR_MS[0], executor.shutdown, sync=parts.sync))
+            undriven.close()
+        if ["timer 't': 1 pending" in str(one.message) for one in told] != [True]:
+            raise Disagreement(f"CHECK: closed without a drain, it said {[*map(str, told)]}")
 
 
 def machine_for(timer: tuple[str, Factory], *, blind: bool = False) -> type[TimerMachine]:
