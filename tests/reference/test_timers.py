@@ -24,7 +24,7 @@ from purgatorio import (
 from purgatorio.clock import Clock
 from purgatorio.sync import Condition, Lock
 from purgatorio.threads import ThreadingSync
-from reference.waiting import BOUNDARY_DELAYS_MS, TIMERS, Note, Request, Stepped
+from reference.waiting import TIMERS, Note, Request, Stepped
 
 KINDS: dict[str, Callable[..., Stepped]] = {
     **{f"wheel{size}": partial(TIMERS["system"], wheel_size=size) for size in (2, 3, 20)},
@@ -81,39 +81,6 @@ def test_tasks_run_in_the_order_of_their_deadlines(kind: str) -> None:
     world.advance(2000)
     assert [name for name, _ in world.notes] == sorted(delays)
     assert world.timer.size() == 0
-
-
-@every_kind
-@pytest.mark.parametrize("start_ms", [0, 12_345])
-def test_boundary_delays(kind: str, start_ms: int) -> None:
-    """Delays around zero, the levels, and 64 bits: Python's integers do not overflow, so the hugest simply waits."""
-    world = World(kind, start_ms=start_ms)
-    for delay_ms in BOUNDARY_DELAYS_MS:
-        world.add(delay_ms, delay_ms)
-    for leap_ms in (0, 1, 1, 17, 1, 1, 378, 1, 1, 7_599, 2**31 - 8_000):
-        world.advance(leap_ms)
-    waiting = [delay_ms for delay_ms in BOUNDARY_DELAYS_MS if delay_ms > 2**31]
-    assert [name for name, _ in world.notes if name in waiting] == []
-    assert world.timer.size() == len(waiting) == 3
-    for name, ran_at_ms in world.notes:
-        assert isinstance(name, int)
-        assert ran_at_ms == start_ms + max(0, name)
-    world.advance(2**71)
-    assert [name for name, _ in world.notes] == sorted(BOUNDARY_DELAYS_MS)
-
-
-@every_kind
-def test_an_exception_in_a_task_is_contained(kind: str) -> None:
-    """O8, by default: the task behind it in the same drain runs."""
-    world = World(kind)
-
-    def burst() -> None:
-        raise LookupError("the task's own bug")
-
-    world.timer.add(ActionTask(5, burst))
-    world.add(5, "sound")
-    world.advance(5)
-    assert world.notes == [("sound", 5)]
 
 
 def test_levels_grow_with_the_logarithm_of_the_delay() -> None:

@@ -33,27 +33,6 @@ TIMERS: dict[str, Callable[..., Stepped]] = {
 """Every timer that its owner drains."""
 DIALECTS = (PENDING_FLAG, LOCKED)
 
-BOUNDARY_DELAYS_MS = (
-    -(2**63),
-    -5,
-    -1,
-    0,
-    1,
-    2,
-    19,
-    20,
-    21,
-    399,
-    400,
-    401,
-    8_000,
-    2**31,
-    2**63 - 1,
-    2**63,
-    2**70,
-)
-"""Around zero, around the levels of a wheel of 20 x 1 ms, and around and beyond what 64 bits hold."""
-
 
 class Request(DelayedOperation):
     """Completes once `ready` is set; `log` has its callbacks in order."""

@@ -44,15 +44,16 @@ class MeteredClock(ManualClock):
 
 
 class KeptFaults(ContainFaults):
-    """Contains the planned exceptions of tasks, without a log. Stores each Disagreement that an oracle raised."""
+    """Contains the planned exceptions of tasks, without a log. Stores each other exception, as a Disagreement."""
 
     def __init__(self) -> None:
         self.wrong: list[Disagreement] = []
 
     def report(self, error: Exception, where: str, subject: object) -> None:
-        """Store a Disagreement. Ignore other exceptions, because tasks raise them on purpose."""
-        if isinstance(error, Disagreement):
-            self.wrong.append(error)
+        """Store the exception, except a ValueError, which tasks raise on purpose."""
+        if not isinstance(error, ValueError):
+            known = isinstance(error, Disagreement)
+            self.wrong.append(error if known else Disagreement(f"O8: {error!r} in {where}"))
 
     def raise_kept(self) -> None:
         """Raise the first stored Disagreement, if any."""

@@ -31,7 +31,7 @@ from reference.stateful.timer_set import Disagreement, TimerSet
 SHAPES: Final = ((1, 3), (1, 2), (2, 2), (3, 3), (3, 2), (10, 4), (1, 20))
 """Pairs of tick in ms and number of buckets. Small numbers reveal bugs that the usual 1 and 20 hide."""
 
-FAR_MS: Final = ((1 << 31) - 1, 1 << 53, (1 << 63) - 1, 1 << 63)
+FAR_MS: Final = ((1 << 31) - 1, 1 << 53, (1 << 63) - 1, 1 << 63, -(1 << 63))
 """Delays longer than any run."""
 
 NAMES: Final = [f"t{number}" for number in range(8)]
