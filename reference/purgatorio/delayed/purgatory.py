@@ -142,13 +142,10 @@ class Purgatory(Owned, Generic[Op]):
             if any(waiting is operation for key in keys for waiting in self._waiting_under(key)):
                 with suppress(ExecutorClosed, TimerClosed):
                     self._arm(operation, keys)
+                self._complete_late(operation)
             raise
         self._arm(operation, keys)
-        # [O5] A registration during a shutdown must not leave its operation pending. A shutdown sets the flag, then
-        # completes all operations in the lists. Suppose that A tested the flag first: (1) A finds the flag clear. (2) B
-        # sets the flag and completes the lists. (3) A adds its operation to a list. So A tests the flag *after* step 3:
-        # either B finds the operation, or A sees the flag.
-        return self._complete_at_shutdown and self._closed.get() and operation.force_complete()
+        return self._complete_late(operation)
 
     def check_and_complete(self, key: Hashable) -> int:
         """Evaluate every operation that waits under `key`, after an event of `key`. Returns the number of operations
@@ -286,6 +283,14 @@ class Purgatory(Owned, Generic[Op]):
                         raise
         if operation.is_completed():
             operation.cancel()
+
+    def _complete_late(self, operation: Op) -> bool:
+        """Complete an operation that was registered during a shutdown. True iff this call completed it."""
+        # [O5] A registration during a shutdown must not leave its operation pending. A shutdown sets the flag, then
+        # completes all operations in the lists. Suppose that A tested the flag first: (1) A finds the flag clear. (2) B
+        # sets the flag and completes the lists. (3) A adds its operation to a list. So A tests the flag *after* step 3:
+        # either B finds the operation, or A sees the flag.
+        return self._complete_at_shutdown and self._closed.get() and operation.force_complete()
 
     def _stop_reaper(self) -> None:
         if self._reaper is not None:
