@@ -662,6 +662,8 @@ class TimerPlayer(Player):
         at = self.line.begin("close", timer=timer)
         before_ms = self.line.now_ms()
         error, _ = self._failing(self.timers[timer].close)
+        if self._is_calm():
+            self.timers[timer].close()  # a second one has no effect
         if self.line.now_ms() - before_ms >= _LONG_WAIT_MS:
             self.breaks("P3", "timer", f"close() waited for {self.line.now_ms() - before_ms} ms")
         self.line.end(at, error=error)
