@@ -316,8 +316,8 @@ class TimerKind:
 
 class TimerPlayer(Player):
     """Executes programs on timers. Settings: tick, size, executor (0: queued, 1: a thread, `INLINE`, `RAISING`), end.
-    The end is n: even n ends tick by tick, odd n by a jump. The clock starts at `CLOCKS_MS[n // 2]`. If n // 2 is odd,
-    it counts nanoseconds, and is half a millisecond further, so a delay ends at the next millisecond."""
+    The end is n: even n ends tick by tick, odd n by a jump. The clock starts at `CLOCKS_MS[n // 2]`. If n // 2 is even
+    and not 0, it counts nanoseconds, and is half a millisecond further, so a delay ends at the next millisecond."""
 
     def __init__(self, kind: TimerKind, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
@@ -325,7 +325,7 @@ class TimerPlayer(Player):
         self.leap = end % 2
         self.kind = kind
         self.clock = _FirstReading(world)
-        self.rounds_up = end // 2 % 2 > 0 and not kind.moves_clock
+        self.rounds_up = end > 1 and end // 2 % 2 == 0 and not kind.moves_clock
         self.line = TimerTimeline(world)
         inner: Executor = (
             DirectExecutor()
