@@ -51,9 +51,10 @@ class KeptFaults(ContainFaults):
 
     def report(self, error: Exception, where: str, subject: object) -> None:
         """Store the exception, except a ValueError, which tasks raise on purpose."""
-        if not isinstance(error, ValueError):
-            known = isinstance(error, Disagreement)
-            self.wrong.append(error if known else Disagreement(f"O8: {error!r} in {where}"))
+        if isinstance(error, Disagreement):
+            self.wrong.append(error)
+        elif not isinstance(error, ValueError):
+            self.wrong.append(Disagreement(f"O8: {error!r} in {where}"))
 
     def raise_kept(self) -> None:
         """Raise the first stored Disagreement, if any."""
