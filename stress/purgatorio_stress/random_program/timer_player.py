@@ -25,7 +25,7 @@ from purgatorio import (
 from purgatorio.clock import MonotonicClock
 from purgatorio.faults import PROPAGATE
 from purgatorio.sync import Cell, Executor, ExecutorClosed
-from purgatorio.timer import Handle, IntrusiveTimer
+from purgatorio.timer import Handle, IntrusiveTimer, compiled
 from purgatorio.timer.calls import Calls, Repeated
 from purgatorio.timer.interface import Timer
 from purgatorio.timer.intrusive.wheel import Wheel
@@ -426,7 +426,7 @@ class TimerPlayer(Player):
     def do_call_later(self, number: int) -> None:
         """`call_later`. Odd things give their delay as a whole number of another type, without arithmetic."""
         given = delay_ms = self.drawn.things[number][0]
-        if number % 2:
+        if number % 2 and not compiled:
             given = cast(int, type("Whole", (), {"__index__": lambda self: delay_ms})())
         timer = self._calls_functions()
         self._calling(
