@@ -672,7 +672,7 @@ class TimerPlayer(Player):
         wheel = self.timers[0]
         assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
         at = self.line.begin("stop")
-        known = [*zip(self.tasks, self.names, strict=False), *self.called]
+        known = [*((task, f"task-{number}") for number, task in enumerate(self.tasks)), *self.called]
         error, waiting = self._failing(wheel.stop_now)
         given_back = tuple(name for one, name in known if any(one is task for task in waiting or ()))
         # After an exit of a callback there is no list of waiting tasks, so the call counts as a close.
