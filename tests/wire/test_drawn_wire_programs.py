@@ -19,8 +19,10 @@ from purgatorio_wire.scene.random_scene import (
     ProgramBroken,
     RandomScene,
     drawn,
+    drawn_consumers,
     drawn_group,
     drawn_offsets,
+    drawn_shares,
     drawn_transactions,
     made_small,
     parsed,
@@ -46,7 +48,7 @@ def test_a_program_is_its_text() -> None:
         program = drawn(random.Random(seed))
         assert parsed(str(program)) == program
         assert 1 <= program.partitions <= 4
-        for draw in (drawn_group, drawn_offsets, drawn_transactions):
+        for draw in (drawn_group, drawn_offsets, drawn_transactions, drawn_consumers, drawn_shares):
             more = draw(random.Random(seed))
             assert parsed(str(more)) == more
 
@@ -98,6 +100,8 @@ def test_our_own_broker_passes_random_programs(tmp_path: Path) -> None:
         ("last-end-wins", "R7"),
         ("unknown-in-a-transaction", "M7"),
         ("no-offsets-in-a-rebalance", "R7"),
+        ("share-accepted-again", "S4"),
+        ("any-epoch-commits", "G15"),
     ],
 )
 def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
@@ -114,6 +118,10 @@ def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
         program = "t0*1x20 s c n v+ f"
     if name == "no-offsets-in-a-rebalance":
         program = "j y w1500 m v+ j y q; w4000 j y q"
+    if clause == "S4":
+        program = "a0*2x20/-1 e100 pa0-1 e100"
+    if clause == "G15":
+        program = "b0 b0e"
     if clause == "G3":
         program = "j y j y w300 q; w5 j y h j y w300 q"
     with patched(MUTANTS[name].patches):

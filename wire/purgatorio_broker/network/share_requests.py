@@ -15,7 +15,7 @@ from purgatorio_broker.network.fields import Asked, Fields, Values, code_of, gro
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import first_offset, stored
 from purgatorio_broker.network.reply import Request
-from purgatorio_broker.network.shares import MOST_ACKNOWLEDGED, OPENS, Acknowledged, ShareSession
+from purgatorio_broker.network.shares import HOW, MOST_ACKNOWLEDGED, OPENS, Acknowledged, ShareSession
 
 BEAT_MS: Final = 5000
 _END: Final = 1 << 62
@@ -178,6 +178,7 @@ def _said(entry: Fields) -> Acknowledged | None:
         if (
             not 0 < count <= MOST_ACKNOWLEDGED
             or len(kinds) not in (1, count)
+            or not {*kinds} <= {*HOW}
             or first < max(said, default=-1)
         ):
             return None

@@ -14,7 +14,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import dropwhile, pairwise
+from itertools import chain, dropwhile, pairwise
 from typing import Final
 
 from purgatorio_wire.clause.group_description import DEAD, DELETE, EMPTY, NON_EMPTY, SUBSCRIBED
@@ -154,7 +154,8 @@ class _Member:
     classic: bool = False
     away: bool = False
     retold: bool = False
-    """Whether its assignment has changed in its epoch: Kafka takes no former epoch then."""
+    """Whether its assignment has changed in its epoch: Kafka takes no former epoch then, nor while the member waits for
+    partitions."""
     overdue: bool = False
     """Whether it was found to be a member for too long."""
 
@@ -249,8 +250,11 @@ class _Group:
             return
         if member is not None and text(one.body, "instance_id") not in ("", member.instance):
             return  # the member joined without this instance id, and Kafka does not know it by it
-        if member is not None and 0 < epoch < member.epoch and member.retold and error == FENCED_EPOCH:
+        waits = member is not None and (member.retold or self.change is not None)
+        if member is not None and 0 < epoch < member.epoch and waits and error == FENCED_EPOCH:
             return
+        if member is not None and member.instance and epoch == JOINS and error == IN_USE:
+            return  # its own instance id, which it has not released
         if member is not None and member.away and epoch > 0 and error == FENCED_EPOCH:
             return  # a member that is away has no epoch
         if error == NO_GROUP and any(one.classic for one in self.members.values()):
@@ -351,9 +355,11 @@ class _Group:
         since (KIP-1251)."""
         member, epoch, error = self.members.get(one.member), one.number, one.error
         if member is None:
-            yield answered_with(
-                "G15", "unknown-member", one, error, UNKNOWN_MEMBER, ": the client is no member"
-            )
+            gone = (
+                error in (ILLEGAL_GENERATION, NO_GROUP) and not self.members
+            )  # a broker may remove the group
+            wanted = error if gone else UNKNOWN_MEMBER
+            yield answered_with("G15", "unknown-member", one, error, wanted, ": the client is no member")
         elif epoch < 0 or member.away or one.ended_t >= self._outs(member)[0]:
             return
         elif epoch == member.epoch:
@@ -401,7 +407,12 @@ class _Group:
             for x in items(said, "members")
         }
         wanted = {name: (x.epoch, x.told) for name, x in self.members.items()}
-        right = told == wanted and (state in (EMPTY, DEAD)) is not bool(wanted)
+        right = told.keys() == wanted.keys() and (state in (EMPTY, DEAD)) is not bool(wanted)
+        for name, (epoch, its) in (
+            told.items() if right else ()
+        ):  # some brokers list what it must still revoke, too
+            member = self.members[name]
+            right &= epoch == member.epoch and member.told <= its <= member.told | member.held
         allowed, seen = (
             ", ".join(f"{name} in epoch {epoch} with {len(its)} partitions" for name, (epoch, its) in sorted(x.items()))
             for x in (wanted, told)
@@ -417,7 +428,11 @@ class _Group:
                 continue
             member, error = self.members.get(name), integer(told, "error_code")
             if member is None:
-                right, allowed = error == UNKNOWN_MEMBER, f"{named(UNKNOWN_MEMBER)}: the client is no member"
+                gone = not self.members and error in (0, NO_GROUP)  # a broker may remove the group
+                right, allowed = (
+                    gone or error == UNKNOWN_MEMBER,
+                    f"{named(UNKNOWN_MEMBER)}: the client is no member",
+                )
                 yield checked("G15", "unknown-member", one, right, allowed, named(error))
             elif not member.away and one.ended_t < self._outs(member)[0]:
                 wanted, about = 0 if epoch == member.epoch else STALE, f"the epoch is {member.epoch}"
@@ -529,7 +544,7 @@ class _Group:
         last."""
         topics = self._named()
         size = sum(x.partitions_at(self.since_t) or 0 for x in topics if x.there_at(self.since_t))
-        if self.change is None or not self.members or not topics or len(self.subscribed) > 1:
+        if self.change is None or not self.members or not topics:
             return
         members = self.members.values()
         if one is not None:
@@ -537,6 +552,10 @@ class _Group:
                 self.since_t = max(self.since_t, one.ended_t)
             told, epochs = [x.told for x in members], {x.epoch for x in members}
             all_given = size == len(frozenset().union(*told)) and (self.shares or size == sum(map(len, told)))
+            ids = {x.name: x.id for x in topics}
+            all_given &= all(
+                {topic for topic, _ in x.told} <= {ids.get(y) for y in x.topics} for x in members
+            )
             if not all_given or len(epochs) > 1 or min(epochs) <= self.least_epoch:
                 return
         by = self._by(self.since_t, self.since_t, None if one is None else t, t)
@@ -549,9 +568,9 @@ class _Group:
             yield timed("G14", "not-assigned-in-time", change, by, promise, self.since_t, what="assigned")
 
     def _named(self) -> list[Topic]:
-        """The topics of the subscription whose number of partitions is known."""
+        """The topics of the subscriptions whose number of partitions is known."""
         known = self.topics.topics
-        return [known[x] for x in next(iter(self.subscribed), ()) if x in known and known[x].partitions]
+        return [known[x] for x in {*chain(*self.subscribed)} if x in known and known[x].partitions]
 
     def _names_epoch(self, member: _Member, one: Exchange) -> bool:
         """Whether the heartbeat names the epoch of the member. The former epoch is accepted too, if the heartbeat names

@@ -147,7 +147,7 @@ class _Judged:
             ):
                 return
             yield from self._given(asked)
-        if asked.epoch == OPENS or not asked.parts:
+        if asked.epoch == OPENS or not asked.parts or not self.group.loaded(asked):
             return  # the first check at a partition may take its time
         yield from self._times(asked)
 
@@ -502,7 +502,7 @@ class _Judged:
             asked for asked in group.asked
             if asked.fetches and asked.wanted == 0 and freed.part in asked.parts and not asked.one.behind
             and asked.one.t < freed.t < asked.answer_t and integer(asked.one.body, "min_bytes") <= 1
-            and asked.one.t + asked.one.wait_ms * MS > freed.sure_t
+            and asked.one.t + asked.one.wait_ms * MS > freed.sure_t and group.loaded(asked)
         ]  # fmt: skip
         if not waiting or group.lost_t < freed.sure_t:
             return None

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS
@@ -32,6 +33,8 @@ DONE: Final = frozenset({0, 1, 3})
 """The acknowledgement types gap, accept, reject: the record is not delivered again."""
 ENDED_NS: Final = 100 * MS
 """A session may exist for this long after the response to its last request."""
+CUT_NS: Final = 5000 * MS
+"""A broker may see the end of a connection later, by this time."""
 RELEASED, SESSION, CUT, LOCK = "released", "session", "cut", "lock"
 """The ways in which an acquisition ends and the record becomes available."""
 
@@ -187,6 +190,28 @@ class ShareGroup:
         )
 
     @cached_property
+    def emptied_t(self) -> list[int]:
+        """The times at which the end of a connection left no other session in the group."""
+        spans = dict[str, tuple[int, int]]()
+        for x in self.asked:
+            lane = self.scene.lanes.get(x.on)
+            if lane is not None:
+                over_t = END_OF_TIME if lane.closed is None else lane.closed.t
+                first_t, _ = spans.get(x.on, (x.one.t, 0))
+                spans[x.on] = first_t, min(over_t, x.one.t if x.epoch == CLOSES else END_OF_TIME)
+        closed = {lane.closed.t for on in spans if (lane := self.scene.lanes[on]).closed is not None}
+        return [t for t in closed if not any(first_t < t < over_t for first_t, over_t in spans.values())]
+
+    def loaded(self, asked: ShareRequest) -> bool:
+        """Whether the group surely has the partitions of a ShareFetch. Kafka drops them when the connection of the last
+        session ends, and reads their state again: the first requests after that may take their time."""
+        since_t = max((t for t in self.emptied_t if t < asked.answer_t), default=-1)
+        return since_t < 0 or all(
+            any(since_t < held.by.t and held.answer_t <= asked.one.t for held in self.acquired[part])
+            for part in asked.parts
+        )
+
+    @cached_property
     def lost_t(self) -> int:
         """The time of the first fetch whose response may be lost. The owner of its records is unknown."""
         lost = (x.one.t for x in self.asked if x.fetches and (x.one.answer is None or x.one.unread))
@@ -238,6 +263,8 @@ class ShareGroup:
         lane = self.scene.lanes.get(held.asked.on)
         if lane is not None and lane.closed is not None and lane.closed.t >= held.by.t:
             idle = lane.closed.by == "us" and all(x.answer is not None for x in lane.requests if x.owed)
+            last = [x.parts for x in self.asked if x.member == member and x.on == lane.name][-1:]
+            idle &= held.part in {*chain(*last)}  # it may have been taken out of the session
             t = lane.closed.t
             yield AcquisitionEnd(t, t if idle else END_OF_TIME, CUT if idle else "")
         for beat in self.beats:
@@ -282,7 +309,7 @@ class _Session:
 def _asked_by(scene: Scene, member: str, exchanges: Iterable[Exchange]) -> Iterator[ShareRequest]:
     """The requests of one member, each with the state of its session at that time."""
     session: _Session | None = None
-    sure, free_t, ended_t = True, -1, -1
+    sure, free_t, ended_t, raced = True, -1, -1, False
     for one in exchanges:
         epoch = integer(one.body, "share_session_epoch")
         lane = None if session is None else scene.lanes.get(session.on)
@@ -293,17 +320,19 @@ def _asked_by(scene: Scene, member: str, exchanges: Iterable[Exchange]) -> Itera
         free_t = max(free_t, until_t)
         opens = epoch == OPENS and one.api == FETCH
         if opens:
+            # Kafka may take the new session for the one that ends with the former connection, and end it.
+            raced = lane is not None and lane.closed is not None and one.t < lane.closed.t + CUT_NS
             session, sure = _Session(1, one.conn, set()), alone
         if session is not None and one.api == FETCH:
             session.parts |= {part for part, _ in parts(one.body, _ASKED)}
             session.parts -= {part for part, _ in parts(one.body, FORGOTTEN)}
         wanted = _wanted(session, epoch, opens=opens)
         its, on = (frozenset(), "") if session is None else (frozenset(session.parts), session.on)
-        known = sure and (one.t >= ended_t or opens)
-        yield ShareRequest(one, member, epoch, wanted if known else None, its, on)
         error = integer(one.got, "error_code")
+        known = sure and (one.t >= ended_t or opens) and not (raced and error == GONE)
+        yield ShareRequest(one, member, epoch, wanted if known else None, its, on)
         if opens:
-            sure = alone and one.got is not None and not error
+            sure = alone and one.got is not None and not error and one.t >= ended_t
         elif one.t < ended_t:
             continue
         elif one.got is None or (error and error != wanted) or (wanted and not error):
@@ -347,16 +376,18 @@ def _said(asked: ShareRequest) -> Iterator[Said]:
     errors = {part: integer(told, name) for part, told in parts(one.got, _TOLD)}
     for part, asks in parts(one.body, _ASKED):
         types: dict[int, int] = {}
-        valid = True
+        valid, twice = True, False
         for batch in items(asks, "acknowledgement_batches"):
             first, last = integer(batch, "first_offset"), integer(batch, "last_offset")
             kinds = [*integers(batch, "acknowledge_types")]
             count = last - first + 1
-            valid &= max(types, default=-1) < first <= last
+            twice |= max(types, default=-1) == first
+            valid &= max(types, default=-1) <= first <= last
             valid &= len(kinds) in (1, count) and max(kinds, default=0) <= RENEW
             if 0 <= first <= last < first + 100_000 and len(kinds) in (1, count):
                 each = kinds * count if len(kinds) == 1 else kinds
                 types |= dict(zip(range(first, last + 1), each, strict=True))
         if types or not valid:
             told = None if one.got is None else integer(one.got, "error_code") or errors.get(part, 0)
-            yield Said(asked, part, types, told, valid)
+            # Kafka may refuse a record that is in two batches: the effect is unknown.
+            yield Said(asked, part, types, None if valid and twice else told, valid)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,6 +17,7 @@ from purgatorio_wire.clause.consumer_group import (
     AWAY,
     BEAT,
     DESCRIBES,
+    FENCED_EPOCH,
     INVALID,
     MORE,
     NO_ASSIGNOR,
@@ -46,8 +47,8 @@ FIRST_PATTERNS: Final = 1
 MODERN: Final = 9
 """The first version of OffsetCommit and of OffsetFetch for these members."""
 POLL_MS: Final = 60
-STEPS: Final = 80
-"""The number of random requests."""
+MEMBERS: Final = 3
+"""The number of members of a random program."""
 HELD_BEATS: Final = 8
 SETTLES_SECONDS: Final = 24.0
 REBALANCE_MS: Final = 3000
@@ -122,6 +123,13 @@ class Consumer:
         if now != self.epoch:
             self.former, self.epoch = self.epoch, now
         self.assigned = self.assigned if told is None else told
+
+    async def heard(self, *, whole: bool = False) -> None:
+        """A heartbeat. A member that was removed, or is fenced, joins with the next one."""
+        if (error := await self.beat(whole=whole)) in (UNKNOWN_MEMBER, FENCED_EPOCH):
+            if error == FENCED_EPOCH and self.instance:  # Kafka takes its instance id from nobody else
+                await self.beat(AWAY)
+            self.epoch, self.assigned = 0, frozenset()
 
     async def leave(self) -> None:
         await self.beat(-1)
@@ -211,16 +219,15 @@ def _named(owns: Owned) -> list[dict[str, object]]:
 
 
 async def consumers(
-    play: Play, count: int, rebalance_ms: int = 30_000, api: str = BEAT, later: int = 0, by_pattern: bool = False
+    play: Play, count: int, rebalance_ms: int = 30_000, api: str = BEAT, by_pattern: bool = False
 ) -> list[Consumer]:  # fmt: skip
-    """Members of a new group, of which the first has joined. They subscribe to a topic, and to `later` topics that do
-    not exist yet. `by_pattern`: they name the topic by a regular expression."""
+    """Members of a new group, of which the first has joined. They subscribe to a topic. `by_pattern`: they name it by a
+    regular expression."""
     play.need(api)
     topic, group = await play.topic(PARTITIONS), await play.group()
-    names = tuple(play.unique("t") for _ in range(later))
     made = [
         Consumer(
-            play, await play.open("consumer"), group, topic, own_id(play), rebalance_ms, api=api, later=names,
+            play, await play.open("consumer"), group, topic, own_id(play), rebalance_ms, api=api,
             pattern=topic + OR_MORE if by_pattern else None,
         ) for _ in range(count)
     ]  # fmt: skip
@@ -273,8 +280,8 @@ async def reassigned(play: Play) -> None:
     wrong epochs and members, and, as if a response was lost, the former epoch, or all fields. A static member leaves
     for a while, and returns. The group is described in between. OffsetDelete names a topic of the subscription, and
     another topic. A client sends invalid heartbeats, which name an assignor that the broker does not have, or an
-    invalid regular expression, or lack a field. In the end, the members subscribe to another topic too, the first topic
-    is deleted, and the members lose its partitions."""
+    invalid regular expression, or lack a field. In the end, the members subscribe to two other topics too. One of these
+    is created later, and grows. The first topic is deleted, and the members lose its partitions."""
     first, second, third = await consumers(play, 3)
     third.instance, third.assignor = play.unique("i"), "range"
     now = await settled([first])
@@ -314,58 +321,95 @@ async def reassigned(play: Play) -> None:
     await replace(strange, assignor=NO_ASSIGNOR).beat()
     if play.offers(BEAT, least=FIRST_PATTERNS):
         await replace(strange, pattern=NO_PATTERN).beat()
-    other = await play.topic(2)
+    other, later = await play.topic(2), play.unique("t")
     for one in (first, second):
-        one.later = (other,)
+        one.later = (other, later)
         await one.beat(whole=True)
     now = await settled([first, second], now, PARTITIONS + 2)
+    await play.create(later, partitions=1)
+    now = await settled([first, second], now, PARTITIONS + 3)
+    if grows := play.offers("create_partitions"):
+        await play.grow(later, 2)
+        now = await settled([first, second], now, PARTITIONS + 4)
     if play.offers("delete_topics"):
         await play.delete(first.topic)
-        await settled([first, second], now, 2)
+        await settled([first, second], now, 3 + grows)
     for one in (first, second):
         await one.leave()
     await described(first)
 
 
-@scene(
-    "groups",
-    "G14 two-owners, G14 not-assigned-in-time, G15 refused, G15 wrong-argument-accepted",
-    seconds=110,
-)
-async def wandering(play: Play) -> None:
-    """Three members, two of them static, send requests in a random order. They keep partitions that they must revoke,
-    use wrong epochs, commit, leave, join, and leave for a while. Their topics are created, grow and are deleted. In the
-    end the group settles, and once more after each remaining change of a topic."""
-    joined, rng = await consumers(play, 3, later=2), play.rng
-    for one in joined[1:]:
-        one.instance = play.unique("i")
-    changes = _changes(joined[0])
-    for act in rng.choices(
-        ("beats", "keeps", "names", "commits", "leaves", "goes", "alters"), (9, 2, 1, 4, 1, 1, 1), k=STEPS
-    ):
-        at = rng.randrange(len(joined))
-        one = joined[at]
-        one.revokes = act != "keeps"
-        if act == "alters":
-            await anext(changes, 0)
-        elif not one.epoch or act in ("beats", "keeps"):
-            await one.beat()
-        elif act == "names":
-            await one.beat(one.epoch + rng.choice((1, 100)))
-        elif act == "commits":
-            await one.commit(rng.choice((one.epoch, one.former, one.epoch + 1)), rng.randrange(PARTITIONS))
-        elif act == "leaves":
-            await one.leave()
-        elif one.instance:
-            joined[at] = await one.came_back()
-        await play.pause(POLL_MS / 3)
-    for one in joined:
-        one.revokes = True
-    now = await settled(joined)
-    async for size in changes:
-        now = await settled(joined, now, size)
-    for one in joined:
+@dataclass(slots=True)
+class Wandering:
+    """A group whose members send requests in the order of a random program. Every second member is static."""
+
+    members: list[Consumer]
+    other: str
+    """A topic to which members subscribe at times."""
+    partitions: int = PARTITIONS
+    more: int = 0
+    """The partitions of the other topic; 0 before it is created."""
+
+    @staticmethod
+    async def of(play: Play) -> Wandering:
+        (one,) = await consumers(play, 1)
         await one.leave()
+        made = [
+            replace(one, id=own_id(play), instance=play.unique("i") if at % 2 else None)
+            for at in range(MEMBERS)
+        ]
+        play.broker.made.beating[BEAT, one.group].update(one.id for one in made)
+        return Wandering(made, play.unique("t"))
+
+    async def act(self, act: str, number: int) -> None:
+        at = number % len(self.members)
+        one = self.members[at]
+        play, one.revokes = one.play, act != "k"
+        if act == "z":
+            await self._settle()
+        elif act == "i-":
+            if self.more and play.offers("delete_topics"):
+                await play.delete(self.other)
+                self.other, self.more = play.unique("t"), 0
+        elif act == "i+" and not self.more:
+            self.more = 2
+            await play.create(self.other, partitions=2)
+        elif act == "i+":
+            if play.offers("create_partitions"):
+                self.partitions += 1
+                await play.grow(one.topic, self.partitions)
+        elif act == "i":
+            await described(one)
+        elif act in ("c", "d", "e"):
+            await one.commit(one.epoch + (act == "e") if act != "d" else one.former, number)
+        elif not one.epoch or act in ("", "k", "w"):
+            await one.heard(whole=act == "w")
+        elif act in ("+", "-", "="):
+            await one.beat(
+                one.epoch + 1 if act == "+" else one.former or 1, one.assigned if act == "=" else None
+            )
+        elif act == "t":
+            one.later = () if one.later else (self.other,)
+            await one.heard(whole=True)
+        elif act == "p":
+            if play.offers(BEAT, least=FIRST_PATTERNS):
+                one.pattern = one.topic + OR_MORE if one.pattern is None else "" if one.pattern else None
+                await one.heard(whole=True)
+        elif act == "l" or not one.instance:
+            await one.leave()
+        elif act == "a":
+            await one.beat(AWAY)
+        else:
+            self.members[at] = await one.came_back()
+
+    async def _settle(self) -> None:
+        """All members join, and subscribe to a topic. They send heartbeats until they have all partitions."""
+        for one in self.members:
+            one.revokes, one.pattern = True, one.pattern or None
+            for whole in (False, True):  # the first one may be fenced
+                await one.heard(whole=whole)
+        others = any(self.other in one.later for one in self.members)
+        await settled(self.members, 0, self.partitions + self.more * others)
 
 
 @scene(
@@ -394,20 +438,6 @@ async def migrated(play: Play) -> None:
     await first.leave()
     await settled([modern], now)
     await modern.leave()
-
-
-async def _changes(one: Consumer) -> AsyncIterator[int]:
-    """Changes the topics of a subscription, and yields the number of their partitions after each change."""
-    play, (first, second) = one.play, one.later
-    for created in one.later:
-        await play.create(created, partitions=2)
-        yield PARTITIONS + 2 * (1 + (created == second))
-    for grows, size in ((one.topic, PARTITIONS), (second, 2)) if play.offers("create_partitions") else ():
-        await play.grow(grows, size + 1)
-        yield PARTITIONS + 5 + (grows == second)
-    if play.offers("delete_topics"):
-        await play.delete(first)
-        yield PARTITIONS + 2 + 2 * play.offers("create_partitions")
 
 
 @scene("groups", "G15 not-removed, G14 not-assigned-in-time, G15 removed-too-early", seconds=110)

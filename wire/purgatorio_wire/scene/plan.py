@@ -34,8 +34,10 @@ from purgatorio_wire.scene.random_scene import (
     LEAST_SCENE,
     RandomScene,
     drawn,
+    drawn_consumers,
     drawn_group,
     drawn_offsets,
+    drawn_shares,
     drawn_transactions,
     made_small,
     play_program,
@@ -68,12 +70,12 @@ HELD_UP_MS: Final = 500
 MOST_PACE: Final = 3.0
 PACE_SLACK_MS: Final = 250
 """Up to this slack, the normal waits of the plan are long enough."""
-DRAWERS: Final = 20
-"""The number of random programs at a time, each with three to six connections."""
-GROUP_DRAWERS: Final = 12
-"""The number of random group programs at a time. Their members wait for each other most of the time."""
-TRANSACTION_DRAWERS: Final = 4
-OFFSET_DRAWERS: Final = 2
+KINDS: Final = (
+    (drawn, 20), (drawn_group, 12), (drawn_transactions, 4), (drawn_offsets, 2), (drawn_consumers, 2),
+    (drawn_shares, 2),
+)  # fmt: skip
+"""The kinds of random programs, with the number of programs at a time. The members of groups wait for each other most
+of the time."""
 PROGRAM_SECONDS: Final = 20.0
 SMALL_TRIES: Final = 60
 SMALL_AT_A_TIME: Final = 8
@@ -353,11 +355,7 @@ class PlanRun:
                     return
 
         self.told(f"running random programs for {seconds:g} s")
-        kinds = (
-            (drawn, DRAWERS), (drawn_group, GROUP_DRAWERS), (drawn_transactions, TRANSACTION_DRAWERS),
-            (drawn_offsets, OFFSET_DRAWERS),
-        )  # fmt: skip
-        workers = [worker(draw) for draw, count in kinds for _ in range(count)]
+        workers = [worker(draw) for draw, count in KINDS for _ in range(count)]
         await asyncio.gather(self._once(PATIENT, f"{PATIENT.name}#1"), *workers)
         seen: set[str] = set()
         for name, program in played.items():

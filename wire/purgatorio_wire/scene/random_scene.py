@@ -1,5 +1,5 @@
-"""Random scenes: a few connections that send random requests (append, fetch, delete, list) about partitions of new
-topics.
+"""Random scenes: a few connections that send random requests about the partitions of new topics (append, fetch, delete,
+list), or as members of groups of all kinds.
 
 A *program* is generated from a seed. It is one line of text. The program is run, and judged by the clauses like any
 other scene. To minimize a program that fails, this module runs parts of the program.
@@ -24,8 +24,10 @@ from purgatorio_wire.history.log import OTHERS, PRODUCED, parts
 from purgatorio_wire.history.scenes import with_names
 from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import must
+from purgatorio_wire.scene.consumer_group import Wandering
 from purgatorio_wire.scene.member import Member
 from purgatorio_wire.scene.play import Play
+from purgatorio_wire.scene.share_group import Sharer, sharers
 from purgatorio_wire.scene.transaction import NOBODY, Place, Writer, writer_of
 
 LEAST_SCENE: Final = "drawn-least"
@@ -56,7 +58,10 @@ _STEP: Final = re.compile(
     r"|d(?P<cut>NN[fsmeb](?:\+NN[fsmeb])*)|l(?P<asked>NN[se](?:\+NN[se])*)"
     r"|t(?P<writes>NN(?:\+NN)*)\*(?P<many>\d{1,3})x(?P<large>\d{1,6})|v(?P<ends>[+-])"
     r"|w(?P<rest>TT)|x|(?P<again>s)|(?P<offset>[cmnf])|(?P<member>[jyhkqug])"
+    r"|b(?P<consumer>\d)(?P<beats>[kwtpalo=cdei+-]?)|(?P<group>z|i[+-])"
+    r"|e(?P<takes>TT)(?:/(?P<limit>\d{1,3}))?|e(?P<session>[cf+-]|[gn]\d)|p(?P<said>RR(?:,RR)*)(?P<by>/[fo])?"
     .replace("NN", r"\d{1,2}").replace("PP", r"\d{1,2}(?:\.\.\d{1,2})?[fsmeob](?:-\d)?")
+    .replace("RR", r"[grajnmu]\d{1,2}-\d{1,2}")
     .replace("TT", r"\d{1,5}p?").replace("SS", r"\d{1,9}(?:b\d{1,6})?(?:-\d)?")
 )  # fmt: skip
 
@@ -84,7 +89,7 @@ class RandomScene:
     @property
     def partitions(self) -> int:
         """The number of partitions that the program needs."""
-        named = re.findall(r"(?:[adlrt]|\+|\.\.)(\d+)", " ".join(map(" ".join, self.lanes)))
+        named = re.findall(r"(?:(?<![\w,])[adlrt]|\+|\.\.)(\d+)", " ".join(map(" ".join, self.lanes)))
         return max(map(int, named), default=0) + 1
 
     def without(self, lane: int, first: int, last: int) -> RandomScene:
@@ -199,6 +204,54 @@ def drawn_group(rng: random.Random) -> RandomScene:
     return RandomScene(tuple(member() for _ in range(rng.randint(2, 4))))
 
 
+def drawn_consumers(rng: random.Random) -> RandomScene:
+    """A random program of a group of KIP-848. One connection sends the heartbeats and commits of all members, so the
+    state of the group is known. In the end, and once before, the group settles."""
+    acts = ("", "k", "w", "t", "p", "a", "l", "o", "=", "c", "d", "e", "i", "+", "-", "i+", "i-")
+    weights = (30, 6, 3, 3, 0.1, 1.5, 2, 2, 2, 4, 3, 2, 2, 2, 2, 0.7, 0.4)
+
+    def steps() -> Iterator[str]:
+        for _ in range(rng.randint(10, 40)):
+            act = rng.choices(acts, weights)[0]
+            yield act if len(act) > 1 else f"b{rng.randrange(3)}{act}"
+            yield from ("w20",) if rng.random() < OFTEN / 2 else ()
+        yield "z"
+
+    return RandomScene(((*steps(), *steps()),))
+
+
+def drawn_shares(rng: random.Random) -> RandomScene:
+    """A random program of the members of a share group, which append and delete records, too. They acknowledge ranges
+    of the records that they, or other members, received last."""
+    acts = ("a", "e", "p", "d", "x", "s", "w")
+    weights = (6, 12, 14, 0.7, 0.3, 1.5, 2)
+
+    def ranges() -> Iterator[str]:
+        at = 0
+        for _ in range(rng.choice((1, 1, 1, 2, 3))):
+            at += rng.choice((0, 0, 1, 2, -1)) if at else rng.choice((0, 0, 1, 3))
+            last = max(at + rng.choice((0, 0, 1, 2, 4, 4, -1)), 0)
+            yield f"{rng.choices('arjgnmu', (6, 7, 3, 1, 1, 2, 0.5))[0]}{max(at, 0)}-{last}"
+            at = last + 1
+
+    def step() -> str:
+        act = rng.choices(acts, weights)[0]
+        number = rng.choice((0, 0, 2))
+        if act == "a":
+            return f"a{number}*{rng.choice((1, 2, 3, 5, 5))}x20/-1"
+        if act == "e":
+            return f"e{rng.choice((0, 0, 0, 100, 300))}{rng.choice(('', '', '', '/1', '/3'))}"
+        if act == "p":
+            return f"p{','.join(ranges())}{rng.choice(('', '', '', '/f', '/f', '/o'))}"
+        if act == "s":
+            return f"e{rng.choice(('c', 'f', '+', '-', 'g0', 'n0', 'g1', 'n1'))}"
+        return {"d": f"d{number}{rng.choice('me')}", "x": "x", "w": f"w{rng.choice((1, 20, 100))}"}[act]
+
+    return RandomScene(
+        tuple(tuple(step() for _ in range(rng.randint(15, 40))) for _ in range(rng.randint(1, 3)))
+    )
+
+
 @dataclass(slots=True)
 class _Known:
     """The acknowledged records of one partition, from which positions are computed."""
@@ -227,6 +280,9 @@ class _Playing:
     group: str
     known: defaultdict[tuple[str, int], _Known] = field(default_factory=lambda: defaultdict(_Known))
     writers: dict[int, _Writing] = field(default_factory=dict)
+    sharers: Sequence[Sharer] = ()
+    groups: dict[int, Wandering] = field(default_factory=dict)
+    """The groups of KIP-848, by connection."""
 
     async def all(self, program: RandomScene) -> bool:
         """Whether every request was answered."""
@@ -242,8 +298,17 @@ class _Playing:
             said = _STEP.fullmatch(step)
             assert said is not None
             try:
-                if step == "x":
+                if step == "x" and self.sharers:
+                    await self.sharers[number].reconnect()
+                elif step == "x":
                     await member.reconnect()
+                elif said["consumer"] or said["group"]:
+                    if number not in self.groups:
+                        self.groups[number] = await Wandering.of(self.play)
+                    act = said["group"] or said["beats"]
+                    await self.groups[number].act(act, int(said["consumer"] or 0))
+                elif said["takes"] or said["session"] or said["said"]:
+                    await self._of_share(number, said)
                 elif said["member"]:
                     await self._of_member(member, said["member"])
                 elif said["writes"]:
@@ -260,6 +325,20 @@ class _Playing:
             except NoAnswer:
                 return False
         return True
+
+    async def _of_share(self, number: int, said: re.Match[str]) -> None:
+        one, by = self.sharers[number], said["by"]
+        if said["takes"]:
+            sent = one.fetch(self._ms(said["takes"]), most=int(said["limit"]) if said["limit"] else None)
+            await one.heard(sent)
+        elif said["said"]:
+            of = self.sharers[(number + (by == "/o")) % len(self.sharers)]
+            asked, renews = of.ranges(said["said"].split(","))
+            await one.heard(
+                one.fetch(0, asked) if by == "/f" and not renews else one.acknowledge(asked, renews=renews)
+            )
+        else:
+            await one.in_session(said["session"])
 
     async def _of_offset(self, writing: _Writing, step: str) -> None:
         conn = writing.member.conn
@@ -432,10 +511,15 @@ class _Writing:
 async def play_program(play: Play, program: RandomScene) -> None:
     """Runs a program on a new topic, in a new group. The trace contains the text of the program."""
     kinds = {step[0] for lane in program.lanes for step in lane}
-    topics = await _topics(play, program.partitions) if kinds & set("arldktcmnf") else []
+    topics = await _topics(play, program.partitions) if kinds & set("arldktcmnfep") else []
     group = await play.group() if kinds & set("jyhkqugcmnf") else ""
     play.stimulus("program", text=str(program))
-    await _Playing(play, topics, group).all(program)
+    playing = _Playing(play, topics, group)
+    if kinds & set("ep"):
+        playing.sharers = await sharers(
+            play, len(program.lanes), (program.partitions + 1) // 2, topic=topics[0]
+        )
+    await playing.all(program)
 
 
 async def play_rounds(play: Play, rounds: Sequence[RandomScene]) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
 from purgatorio_wire.client.connection import Connection, Got, Sent
@@ -39,7 +38,6 @@ GONE_MS: Final = 150
 """A session may still exist for this time after the response to its last request (`share.ENDED_NS`)."""
 BATCH: Final = 5
 ROUNDS: Final = 3
-STEPS: Final = 40
 OFF: Final = frozenset({35, 42})
 """UNSUPPORTED_VERSION, INVALID_REQUEST: share groups are disabled."""
 MOST_DELIVERIES: Final = 10
@@ -60,6 +58,8 @@ Range = tuple[int, int]
 """First and last offset."""
 Said = Mapping[int, Sequence[tuple[int, int, int | Sequence[int]]]]
 """Acknowledgements by partition: first and last offset, and the type of all records, or of each record."""
+KINDS: Final = {"g": GAP, "a": ACCEPT, "r": RELEASE, "j": REJECT, "u": RENEW + 1}
+"""The types of acknowledgements in random programs; the last one is unknown."""
 MIXED: Final = (ACCEPT, RELEASE, GAP, REJECT, RELEASE)
 """Of a batch."""
 WRONG: Final[Sequence[Sequence[tuple[int, int, int | Sequence[int]]]]] = (
@@ -109,9 +109,10 @@ class Sharer:
         }  # fmt: skip
         return self.play.send(self.conn, "share_fetch", values)
 
-    def acknowledge(self, said: Said, *, epoch: int | None = None) -> Sent:
-        """Send a ShareAcknowledge; with epoch -1, it ends the session."""
-        return self.play.send(self.conn, "share_acknowledge", self._named(said, epoch, whole=False))
+    def acknowledge(self, said: Said, *, epoch: int | None = None, renews: bool = False) -> Sent:
+        """Send a ShareAcknowledge; with epoch -1, it ends the session. `renews`: it renews acquisition locks."""
+        asked = {**self._named(said, epoch, whole=False), "is_renew_ack": renews}
+        return self.play.send(self.conn, APIS[2], asked)
 
     def say(self, kind: int, first: int, last: int | None = None, number: int = 0) -> Sent:
         """Sends an acknowledgement of one range."""
@@ -141,9 +142,8 @@ class Sharer:
 
     async def renew(self, held: Range) -> None:
         """Begin the acquisition lock of these records again (KIP-1222)."""
-        if (self.play.broker.version(APIS[2]) or 0) >= RENEWS:
-            asked = self._named({0: [(*held, RENEW)]}, None, whole=False)
-            await self.play.ask(self.conn, APIS[2], {**asked, "is_renew_ack": True})
+        if self.play.offers(APIS[2], least=RENEWS):
+            await self.acknowledge({0: [(*held, RENEW)]}, renews=True)
 
     async def end(self, said: Said, *, fetches: bool) -> None:
         """End the session with these acknowledgements."""
@@ -154,6 +154,53 @@ class Sharer:
         """Continue on another connection, in a new session."""
         self.conn, self.next = await self.play.open("member"), 0
         must(not await self.open(), "a share session could not be started again")
+
+    async def reconnect(self) -> None:
+        """Continue on another connection. The next ShareFetch opens a session."""
+        self.conn.close()
+        self.conn, self.next = await self.play.open("member"), 0
+
+    async def heard(self, sent: Sent) -> None:
+        """Take a response. After the loss of the session, the next ShareFetch opens another one."""
+        got = await sent
+        if codes(got.body):
+            self.next = 0
+        elif sent.api == APIS[1]:
+            self.took(got)
+
+    def ranges(self, texts: Sequence[str]) -> tuple[Said, bool]:
+        """The acknowledgements of ranges of the records that the member received last: the type, and the first and last
+        record. Also, whether locks are renewed."""
+        runs = ((part, run) for part, held in self.got.items() for run in held)
+        held = [(part, at) for part, (first, last) in runs for at in range(first, last + 1)]
+        said: dict[int, list[tuple[int, int, int | Sequence[int]]]] = {}
+        renews = False
+        for one in texts if held else ():
+            first, last = (int(x) % len(held) for x in one[1:].split("-"))
+            renew = one[0] == "n" and self.play.offers(APIS[2], least=RENEWS)
+            renews |= renew
+            kind = RENEW if renew else KINDS.get(one[0], RELEASE)
+            (part, begin), (other, end) = held[first], held[last]
+            if part != other:  # up to the end of the partition
+                end = max(at for number, at in held if number == part)
+            count = end - begin + 1
+            kinds = [MIXED[at % BATCH] for at in range(count)] if one[0] == "m" and count > 0 else kind
+            said.setdefault(part, []).append((begin, end, kinds))
+        return said, renews
+
+    async def in_session(self, act: str) -> None:
+        """End the session, use a wrong epoch, take a partition out of the session, or add it."""
+        if act in ("c", "f"):
+            await self.end({}, fetches=act == "f")
+            await self.play.pause(GONE_MS)
+        elif act == "+":
+            await self.fetch(0, epoch=self.next + 2)
+        elif act == "-":
+            await self.acknowledge({}, epoch=self.next + 3)
+        else:
+            number = int(act[1]) % self.partitions
+            forgets, adds = (number, None) if act[0] == "g" else (None, {number: ()})
+            await self.heard(self.fetch(0, adds, forgets=forgets))
 
     async def open(self) -> int:
         self.next = 0
@@ -184,14 +231,14 @@ def _parts(body: Body | None) -> list[Body]:
 
 
 async def sharers(
-    play: Play, count: int, partitions: int = 1, setting: tuple[str, str] | None = None
+    play: Play, count: int, partitions: int = 1, setting: tuple[str, str] | None = None, topic: str = ""
 ) -> list[Sharer]:
-    """Members of a new share group with a new topic, of which they have acquired and accepted a first record.
+    """Members of a new share group with a new or given topic, of which they have acquired and accepted a first record.
     `setting`: a setting of the group and its value, which the broker may ignore."""
     play.need(*APIS, "find_coordinator")
     shares = play.broker.shares
     shares.need()
-    topic = await play.topic(partitions)
+    topic = topic or await play.topic(partitions)
     if topic not in play.broker.ids:
         raise SceneSkipped("share groups: the topic's id is unknown, because metadata does not return it")
     admin, name = await play.admin(), play.unique("s")
@@ -437,30 +484,6 @@ async def share_committed(play: Play) -> None:
         await writer.begin_again()
         while await member.take(play.wait_ms(IDLE_MS)):
             await member.accept()
-
-
-@scene("shares", "S3 acquired-twice, S3 delivery-count", seconds=90)
-async def share_wandering(play: Play) -> None:
-    """Three members append, fetch, and acknowledge ranges of records that they or other members hold, in a random
-    order."""
-    members, rng = await sharers(play, 3, partitions=2), play.rng
-
-    async def wander(one: Sharer) -> None:
-        for act in rng.choices(("appends", "takes", "says"), (2, 3, 5), k=STEPS):
-            of = rng.choice((one, one, one, rng.choice(members)))
-            runs = [(number, *run) for number, held in of.got.items() for run in held]
-            if act == "appends":
-                await _append(play, one, rng.randint(1, BATCH), rng.randrange(2))
-            elif act == "takes" or not runs:
-                await one.take(rng.choice((0, 0, play.wait_ms(IDLE_MS // 3))))
-            else:
-                number, *held = rng.choice(runs)
-                first, last = sorted(rng.choices(range(held[0], held[1] + 1), k=2))
-                kinds = rng.choices((ACCEPT, RELEASE, RELEASE, REJECT), k=last - first + 1)
-                said = {number: [(first, last, rng.choice((kinds[0], kinds)))]}
-                await play.ask_all(rng.choice((one.acknowledge, partial(one.fetch, 0)))(said))
-
-    await asyncio.gather(*map(wander, members))
 
 
 @scene(
