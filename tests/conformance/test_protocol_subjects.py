@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.driven import broken, changed
+from conformance.driven import broken, changed, run_of
 from program_text import program
 from purgatorio_conformance.protocol import shortest as shortest_module
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
@@ -76,6 +76,9 @@ TWINS = [
 ]
 
 
+slow = partial(pytest.param, marks=pytest.mark.slow)
+
+
 def record(
     command: Sequence[str], folder: Path, ops: int, modes: slice = slice(None)
 ) -> tuple[Sequence[CommandSubject], list[RunResult]]:
@@ -126,28 +129,43 @@ def test_one_wrong_character_is_found_with_the_fewest_calls(
     assert judged.verdict is Verdict.PASS, "the correct twin is told the same, and keeps the promise"
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-def test_the_example_in_c_is_a_subject(tmp_path: Path) -> None:
-    command = (str(tmp_path / "wheel"),)
-    compiled = ("cc", "-Wall", "-Wextra", "-Werror", "-o", *command, str(EXAMPLES / "toy_wheel.c"))
-    subprocess.run(compiled, check=True, timeout=60)
-    for more, verdict in (((), Verdict.PASS), (("--bug",), Verdict.VIOLATED)):
-        (run,) = record([*command, *more], tmp_path, 60, slice(1))[1]
-        assert {name: run.clauses[name].verdict for name in ("T1", "T2", "T3", "T4", "T5")} == {
-            "T1": verdict, "T2": Verdict.PASS, "T3": Verdict.PASS, "T4": Verdict.PASS, "T5": Verdict.PASS,
-        }  # fmt: skip
+def built(source: Path, folder: Path) -> str:
+    compiler, *options = ("c++", "-std=c++17", "-pthread") if source.suffix == ".cpp" else ("cc",)
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no compiler {compiler}")
+    command = (compiler, *options, "-Wall", "-Wextra", "-Werror", "-o", str(folder / "built"), str(source))
+    subprocess.run(command, check=True, timeout=300)
+    return command[-2]
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize(
+    ("source", "bug", "mode", "breaks"),
+    [
+        ("toy_wheel.c", "", "virtual-plan", set()),
+        ("toy_wheel.c", "--bug", "virtual-plan", {"T1"}),
+        ("thread_timer.cpp", "", "virtual-periodic", set()),
+        slow("thread_timer.cpp", "--bug earlier-add", "virtual-plan", {"T2"}),
+        slow("thread_timer.cpp", "--bug earlier-reset", "virtual-periodic", {"T11"}),
+        slow("thread_timer.cpp", "--bug late-cancel", "virtual-gates", {"T4", "T11"}),
+    ],
+)
+def test_an_example_in_c_is_a_subject(
+    source: str, bug: str, mode: str, breaks: set[str], tmp_path: Path
+) -> None:
+    command = (built(EXAMPLES / source, tmp_path), *bug.split())
+    (subject,) = (one for one in command_subjects(command, time="virtual") if one.mode == mode)
+    run = run_of(subject, tmp_path, ops=100)
+    assert broken(run) == breaks
+    assert {run.clauses[name].verdict for name in {"T1", "T3", "T4", "T5"} - breaks} == {Verdict.PASS}
+
+
 @pytest.mark.parametrize("late", [True, False])
 def test_the_gate_of_the_example_in_c_shows_a_cancel_that_comes_too_late(late: bool, tmp_path: Path) -> None:
     """A cancel inside a callback says that it cancelled a task that is due too, and the task runs."""
     unlinks = "        *link = task->next;\n        free(task);\n"
     slip = {unlinks: f"        if (task->due_tick <= tick)\n          return 1;\n{unlinks}"} if late else {}
-    command = (str(tmp_path / "wheel"),)
-    source = changed(EXAMPLES / "toy_wheel.c", slip, tmp_path)
-    subprocess.run(("cc", "-Wall", "-Wextra", "-Werror", "-o", *command, source), check=True, timeout=60)
-    (run,) = record(command, tmp_path, 150, slice(2, 3))[1]
+    command = built(Path(changed(EXAMPLES / "toy_wheel.c", slip, tmp_path)), tmp_path)
+    (run,) = record([command], tmp_path, 150, slice(2, 3))[1]
     assert broken(run) == ({"T4"} if late else set())
 
 
