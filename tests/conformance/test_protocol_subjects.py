@@ -350,19 +350,6 @@ def test_a_violation_that_is_not_there_is_not_made_short() -> None:
         )
 
 
-def test_one_program_plays_many_scripts_each_from_a_fresh_start() -> None:
-    """A second `start` forgets the run before it."""
-    script = Script("timer", 7, (Add("a", 5), Advance(2 * MS)))
-    with closing(ScriptPlayer(WHEEL)) as player:
-        first, second = player.play(script), player.play(script)
-    assert first.events == second.events
-    assert [event.f for event in first.events if event.ph == "call"] == [
-        "timer_add",
-        "advance_clock",
-        "timer_fire",
-    ]
-
-
 PLAIN = Description(0, "", "x", ("timer",), ("timer_fire",))
 
 
@@ -493,11 +480,6 @@ def test_names_of_runs_are_fit_for_files() -> None:
         command_subjects(WHEEL, time="virtual", label=label)[0].name for label in ("My Timer 1.0", "../..")
     ]
     assert names == ["my-timer-1-0-timer-virtual-plan", "subject-timer-virtual-plan"]
-
-
-def test_the_description_comes_from_the_program() -> None:
-    said = describe_command(WHEEL)
-    assert (said.name, said.tick_ns, said.wheel_size, said.lanes) == ("toy-wheel", MS, 8, 1)
 
 
 @pytest.mark.parametrize(
