@@ -426,14 +426,14 @@ async def share_acknowledge(play: Play) -> None:
                 await first.fetch(0, {0: [(*released, RELEASE)]})
             second.took(await sent)
             await play.ask_all(second.say(ACCEPT, base + 3))
-            both = ((base, base, ACCEPT), (released[0], released[0], ACCEPT))
+            both = [(at, at, ACCEPT) for at in (released[0] - 1, released[0])]
             await play.ask_all(first.acknowledge({0: both}))
             await second.accept()
-        await play.ask_all(first.say(ACCEPT, base))
         if alone:
             await play.ask_all(first.say(REJECT, base + 3))
         else:
             await first.fetch(0, {0: [(base + 3, base + 3, REJECT)]})
+        await play.ask_all(first.say(ACCEPT, base))
         for one in (second, first):
             await one.take(play.wait_ms(IDLE_MS // 2))
             await one.accept()

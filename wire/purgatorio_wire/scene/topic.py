@@ -306,7 +306,7 @@ async def compaction(play: Play) -> None:
             got = await play.fetch(writer, [(topic, 0, at)], max_wait_ms=0)
             found += [x for _, said in parts(got.body, FETCHED[1]) for x in items(said, "records")]
             at = integer(found[-1], "last") + 1 if found else 0
-        if len(found) < len(KEYS):
+        if len(found) <= len({*KEYS}):
             return
     play.cannot(f"the broker did not compact a topic within {COMPACTED_MS // 1000} s", "M1")
 
