@@ -9,7 +9,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from types import FrameType
@@ -113,11 +113,11 @@ def _without_suffix(module: str) -> str:
 def _as_thread(act: Callable[[], object], world: World) -> Callable[[], object]:
     """`act` as the body of a task. SystemExit ends the thread, and is no violation."""
 
-    def body() -> object:
-        try:
-            return world.callee(act)()
-        except SystemExit:
-            return None
+    def body() -> None:
+        with suppress(SystemExit):
+            world.callee(act)()
+        if world.weakly and world.run.live:
+            world.point(world.lives(""), READ)  # before it, the objects die that only this thread had
 
     return body
 
@@ -453,9 +453,8 @@ def lines_of(explored: AdapterResult) -> list[str]:
     lines.append(done.covered(explored.verdict))
     lines += [f"not controlled: {one}" for one in explored.uncontrolled]
     for location, races in groupby(explored.races, key=lambda one: one.location):
-        pairs = [(one.first, one.second) for one in races]
-        places = pairs[0] if len(pairs) == 1 else sorted({place for pair in pairs for place in pair})
-        lines.append(f"data race on {location}: {', '.join(places[:-1])} and {places[-1]}")
+        *places, last = sorted({place for one in races for place in (one.first, one.second)})
+        lines.append(f"data race on {location}: {', '.join(places)}{' and ' if places else ''}{last}")
     lines += [f"outcome {seen}: {counted(count, 'schedule')}" for seen, count in explored.outcomes.items()]
     return lines
 
@@ -488,7 +487,7 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
         number += 1
         if last.get(row.task) != row.where or before != row.task:
             where = row.where.rpartition(":")[2] if len(files) == 1 else row.where
-            cells.append((row.task, "", f"{where}: {row.source}" if where else ""))
+            cells.append((row.task, "", f"{where}: {row.source}" if where else "(no line of yours)"))
         # A long name goes without its class.
         what = row.what if len(row.what) <= LANE_MOST else re.sub(r"^(\w+ )\w+\.", r"\1", row.what)
         cells.append((row.task, str(number), f"  {what}"))

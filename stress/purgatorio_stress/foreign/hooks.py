@@ -194,11 +194,15 @@ class Hooks:
                 world.changed |= {_key(type(thing)), _key(value)}
             self._use(thing, name, WRITE)
         setattr(thing, name, value)
+        if world.weakly:
+            world.bury()
 
     def delete(self, thing: object, name: str) -> None:
         if self._world.run.live:
             self._use(thing, name, WRITE)
         delattr(thing, name)
+        if self._world.weakly:
+            self._world.bury()
 
     def _use(self, thing: object, name: str, kind: int) -> None:
         try:
@@ -422,11 +426,15 @@ class Hooks:
                 self._use_all((value,), READ)
             self._change(thing, "__setitem__")
         thing[key] = value  # type: ignore[index]  # what the code does
+        if self._world.weakly:
+            self._world.bury()
 
     def drop(self, thing: object, key: object) -> None:
         if self._world.run.live:
             self._change(thing, "__delitem__")
         del thing[key]  # type: ignore[attr-defined]  # what the code does
+        if self._world.weakly:
+            self._world.bury()
 
     def _change(self, thing: object, name: str) -> None:
         plan = self._plan(thing, name)
@@ -466,7 +474,10 @@ class Hooks:
                     return cast("object", self.call_outside(method, args, named))
             elif plan == _LOOK:
                 return self.callee(method)(*args, **named)
-        return method(*args, **named)
+        made = method(*args, **named)
+        if self._world.weakly:
+            self._world.bury()
+        return made
 
     def callee(self, function: Callable[..., T]) -> Callable[..., T]:
         """`function` itself if it is rewritten. Otherwise a function that makes the steps and then calls `function`."""

@@ -1,4 +1,4 @@
-"""Replacements in Python for `threading.local`, `functools.cached_property`, `lru_cache` and dataclasses.
+"""Replacements for `threading.local`, `weakref.ref`, `functools.cached_property`, `lru_cache` and dataclasses.
 
 The originals make no scheduling points: they are C code (`local`, `lru_cache`), or code that is not rewritten.
 """
@@ -6,15 +6,16 @@ The originals make no scheduling points: they are C code (`local`, `lru_cache`),
 import dataclasses
 import functools
 import sys
+import weakref
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from purgatorio_stress.explorer.step import READ, WRITE
+from purgatorio_stress.foreign.world import World, lives_of
 
 if TYPE_CHECKING:
     from purgatorio_stress.foreign.threads import ForeignLock
-    from purgatorio_stress.foreign.world import World
 
 Reads = Callable[[object, str], None]
 """Makes the step of a read of an attribute."""
@@ -57,6 +58,34 @@ class ThreadLocal:
     def __delattr__(self, name: str) -> None:
         _enter(self)
         object.__delattr__(self, name)
+
+
+class KeptRef(weakref.ref[Any]):
+    """`weakref.ref`. Its object lives until a step can be made before its death: see `World.bury`."""
+
+    __slots__ = ("_pg_lives",)
+
+    _pg_lives: str
+    _pg_world: "ClassVar[World]"
+
+    def __new__(cls, one: object, callback: Callable[[Any], object] | None = None) -> "KeptRef":
+        if not cls._pg_world.loading:
+            cls._pg_world.weakly[id(one)] = one
+        self = super().__new__(cls, one, callback)
+        self._pg_lives = lives_of(one)
+        return self
+
+    def __call__(self) -> Any:
+        world = self._pg_world
+        one = super().__call__()
+        if world.run.live and hasattr(one, "_commit_removals"):
+            # A weak container, which asks for itself to remove an object that has died.
+            world.point(world.number(one), WRITE)
+        elif world.run.live:
+            one = None
+            world.point(world.lives(self._pg_lives), READ)
+            one = super().__call__()
+        return one
 
 
 def _thread(kind: type[ThreadLocal]) -> object:

@@ -24,6 +24,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -31,13 +32,13 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, cast
-from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from purgatorio_stress.explorer.naming import attributes, slots_of
 from purgatorio_stress.explorer.task import ExecutionEnd
 from purgatorio_stress.foreign.hooks import Hooks
 from purgatorio_stress.foreign.kept_values import (
     CachedProperty,
+    KeptRef,
     PropertySteps,
     ThreadLocal,
     cached_calls,
@@ -58,6 +59,8 @@ _CLASSES: Final = {
     "collections": frozenset("Counter ChainMap UserDict UserList UserString".split()),
     "dataclasses": frozenset("asdict _asdict_inner astuple _astuple_inner replace _replace".split()),
     "operator": frozenset(["attrgetter"]),
+    "weakref": frozenset("KeyedRef WeakKeyDictionary WeakMethod WeakValueDictionary".split()),
+    "_weakrefset": frozenset("WeakSet _IterationGuard".split()),
 }
 """By module, the names that are loaded again from source. The other names are C code, or the explorer's own."""
 UNCONTROLLED: Final = frozenset(
@@ -242,7 +245,8 @@ class Loader:
             tree = ast.parse(Path(origin).read_bytes(), origin)
             if name in _CLASSES:
                 tree = _chosen(tree, name)
-            tree = Rewriter(name, tree, self._assigned).visit(tree)
+            if name not in ("weakref", "_weakrefset"):
+                tree = Rewriter(name, tree, self._assigned).visit(tree)
             known = self._codes[name] = compile(ast.fix_missing_locations(tree), origin, "exec"), origin
             for one in self._packages:
                 if name == one or name.startswith(f"{one}."):
@@ -267,6 +271,8 @@ class Loader:
             name = f"{base}.{name}" if name else base
         if name == "_queue":
             raise ImportError("queue.SimpleQueue of C would wait in the operating system")
+        if name == "weakref" and not self._is_user_code(str((into or {}).get("__name__"))):
+            return weakref
         whole = self.module(name)
         if not wanted:
             return whole if level else self._first(name)
@@ -296,7 +302,7 @@ class Loader:
             "threading": self._threading, "_thread": self._low_threads, "time": self._time, "os": self._os,
             "random": self._random_module, "datetime": self._datetime,
             "collections": partial(self._partly, collections), "operator": partial(self._partly, operator),
-            "functools": self._functools, "dataclasses": self._dataclasses,
+            "functools": self._functools, "dataclasses": self._dataclasses, "weakref": self._weakref,
         }  # fmt: skip
         make = makers.get(name)
         return None if make is None or (name != "threading" and self._is_user(name)) else make()
@@ -330,13 +336,19 @@ class Loader:
         module.__dict__["cache"] = cached_calls(hooks.touch, None)
         return module
 
-    def _partly(self, real: ModuleType) -> ModuleType:
-        """A copy of a standard module. Its names in `_CLASSES` are Python code, loaded again with steps."""
+    def _partly(self, real: ModuleType, **names: object) -> ModuleType:
+        """A copy of a standard module, with other values for `names`. Its names in `_CLASSES` are loaded again."""
         module = _copy(real)
-        module.__dict__["__builtins__"] = self._builtins()
         name = real.__name__
+        module.__dict__.update({"__builtins__": self._builtins(), **names})
         exec(cast("str", self._code(name, self._spec(name).origin or "")[0]), module.__dict__)
         return module
+
+    def _weakref(self) -> ModuleType:
+        self._world.mourns = True
+        ref = type("ref", (KeptRef,), {"__slots__": (), "_pg_world": self._world})
+        sets = self._partly(importlib.import_module("_weakrefset"), ref=ref, __builtins__=builtins)
+        return self._partly(weakref, ref=ref, WeakSet=vars(sets)["WeakSet"], __builtins__=builtins)
 
     def _low_threads(self) -> ModuleType:
         """`_thread`, which `_threading` makes from the same names."""
@@ -431,8 +443,8 @@ class Loader:
         elif type(value) is set:
             self._state.append(partial(_refill, value, set(value)))
             inside += value
-        elif isinstance(value, WeakKeyDictionary | WeakValueDictionary):
-            self._state.append(partial(_refill, value, dict(value)))
+        elif type(value).__name__ in ("WeakKeyDictionary", "WeakValueDictionary"):
+            self._state.append(partial(_refill, value, dict(cast("dict[object, object]", value))))
         elif isinstance(value, tuple | frozenset):
             inside += value
         elif isinstance(value, ThreadLocal):

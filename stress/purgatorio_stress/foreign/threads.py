@@ -263,8 +263,10 @@ class ForeignThread:
 
     def run(self) -> None:
         """Call the target. A subclass may override this."""
-        if self._target is not None:
-            self._pg_world.callee(self._target)(*self._args, **self._kwargs)
+        target, args, named = self._target, self._args, self._kwargs
+        self._target, self._args, self._kwargs = None, (), {}  # as in `threading`, so that they can die
+        if target is not None:
+            self._pg_world.callee(target)(*args, **named)
 
     def start(self) -> None:
         if self._task is not None:

@@ -32,7 +32,10 @@ MAX_TURNS: Final = 200
 LIBRARY: Final = frozenset("threading queue sched concurrent.futures._base concurrent.futures.thread".split())
 """The modules of the standard library whose calls are shown as one line."""
 
-_OBJECT: Final = "an object of it"
+_OBJECT: Final = "one of its objects"
+
+_ALONE: Final = 2
+"""The references to an object in `World.weakly` that nothing else refers to, while they are counted."""
 
 GRAIN_NS: Final = 1_000
 """The resolution of deadlines."""
@@ -94,6 +97,16 @@ class World:
         self.act_thread: Callable[[Task], object] = _not_loaded
         self.callee: Callable[[Callable[..., object]], Callable[..., object]] = lambda function: function
         """The function that a thread calls in place of its target. See `Hooks.callee`."""
+        self.weakly: dict[int, object] = {}
+        """By `id`, the objects with weak references."""
+        self.mourns = False
+        """Whether the program has weak references."""
+        self._dropped: set[int] = set()
+        """The objects among `weakly` that die at the next step of a task, which has begun."""
+        self._dying: dict[_Place | None, set[str]] = {}
+        """By the place of a step of which a death is a part, the locations `lives`."""
+        self._last: dict[Task, _Place] = {}
+        """By task, the place of its last step, if `mourns`."""
         self.names: dict[int, str] = {}
         self.generators: dict[FrameType, object] = {}
         """By frame, the generators of rewritten code that a run has iterated."""
@@ -115,7 +128,7 @@ class World:
         """The packages that are in `uncontrolled` because of such calls."""
         self.run = Execution(_Nobody(), [])
         self._order: Order[_Place] = Order(self.run)
-        self.point: Callable[[int, int], None] = self.run.point
+        self.point: Callable[..., None] = self.run.point
         self._real_threads: set[int] = set()
         self._time_shown = 0
         self._calls: dict[int, tuple[int, object, list[int]]] = {}
@@ -137,6 +150,10 @@ class World:
         """Begin a search with what earlier runs have changed."""
         self.changing = frozenset(self.changed)
         self.places.clear()
+        self._dying.clear()
+        for key in self.changing:
+            if isinstance(key, tuple) and isinstance(key[0], tuple):
+                self._dying.setdefault(key[0], set()).add(key[1])
 
     def begin(self, run: Execution) -> None:
         """Reset the state before the set-up of `run`."""
@@ -144,6 +161,9 @@ class World:
         for task in self.run.tasks:
             task.body, task.said, task.error = _no_body, None, None
         self.bodies.clear()
+        self.weakly.clear()
+        self._dropped.clear()
+        self._last.clear()
         self.numbers.clear()
         self.generators.clear()
         self.loading = False
@@ -153,7 +173,9 @@ class World:
         self.run = run
         self._order = Order(run)
         self.synchronise = self._order.exchange
-        self.point = run.point if self.rows is None else self._record
+        self.point = self._point = run.point if self.rows is None else self._record
+        if self.mourns:
+            self.point = self._point_with_deaths
         for shared in self.kept:
             shared.run = run
         self.threads_made = 0
@@ -270,15 +292,60 @@ class World:
 
     def waits(self, number: int, kind: int, awaited: Awaited) -> None:
         """Make a step that waits until `awaited` is open."""
-        if self.rows is None:
-            self.run.point(number, kind, awaited)
-        else:
-            self._record(number, kind, awaited)
+        self.point(number, kind, awaited)
         run = self.run
         if run.live and not awaited.is_open(run.current):
             # A schedule of this code never chooses a blocked task, so the schedule does not fit the code.
             self.diverged = True
             run.finish(ExecutionEnd("cut"))
+
+    def lives(self, location: str) -> int:
+        """The number of a location of `lives_of`."""
+        number = self.number(location)
+        self.names[number] = location
+        return number
+
+    def _doomed(self) -> list[int]:
+        """The keys of the objects with weak references that nothing else refers to. Containers that nothing else refers
+        to are forgotten first, because objects may be in them."""
+        if not self.weakly:
+            return []
+        ended: list[tuple[int, str]] | None = None
+        while ended != []:
+            ended = [
+                key for key, (held, _) in self.numbers.items()
+                if not isinstance(held, str | weakref.ref) and sys.getrefcount(held) <= _ALONE + 1
+            ]  # fmt: skip
+            for key in ended:
+                self.numbers.pop(key, None)
+        left = [one for one in self.weakly if one not in self._dropped]
+        return [one for one in left if sys.getrefcount(self.weakly[one]) <= _ALONE]
+
+    def bury(self) -> None:
+        """After a change of shared data, objects die with it to which only weak references refer now. In the next
+        search, the write of `lives` is made before such a change."""
+        doomed = self._doomed()
+        last = self._last.get(self.run.current)
+        self.changed |= {(last, lives_of(self.weakly[one])) for one in doomed}
+        for one in doomed:
+            self.weakly.pop(one, None)
+
+    def _point_with_deaths(self, number: int, kind: int, awaited: Awaited | None = None) -> None:
+        """Make a step. Before it, objects die to which only local variables referred after the task's last step."""
+        if doomed := self._doomed():
+            self._dropped.update(doomed)
+            for text in sorted({lives_of(self.weakly[one]) for one in doomed}):
+                self._point(self.lives(text), WRITE)
+                self.outcome("one dies")
+            self._dropped.difference_update(doomed)
+            for one in set(doomed).intersection(self._doomed()):
+                self.weakly.pop(one, None)
+        frame = self._user_frame(sys._getframe(1))
+        if frame is not None:
+            self._last[self.run.current] = place = frame.f_code, frame.f_lasti
+            for text in sorted(self._dying.get(place, ())):
+                self._point(self.lives(text), WRITE)
+        self._point(number, kind, awaited)
 
     def started(self, child: Task) -> None:
         self._order.begin(child.index)
@@ -344,9 +411,9 @@ class World:
     def _meet(self, package: str, name: str, first: _Place, second: _Place) -> None:
         if package not in self._met:
             self._met.add(package)
-            one, two = _in_words(first, second)
+            places = " and ".join(dict.fromkeys(_in_words(first, second)))
             self.uncontrolled.add(
-                f"{package}: two threads use {name} at {one} and {two}, in no order: add --package {package}"
+                f"{package}: two threads use {name} at {places}, in no order: add --package {package}"
             )
 
     def _is_in(self, task: Task, place: _Place) -> bool:
@@ -478,6 +545,11 @@ def described(thing: object, name: str) -> str:
 
 def _with_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'AEIOU' else 'a'} {noun}"
+
+
+def lives_of(thing: object) -> str:
+    """The location that weak references to the objects of this class read, and the death of one writes."""
+    return sys.intern(f"weak references to {type(thing).__name__}")
 
 
 def written(name: str) -> str:

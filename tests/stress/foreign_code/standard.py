@@ -7,6 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 Acts = Sequence[Callable[[], object]]
 
@@ -147,3 +148,63 @@ class KeptWeakly:
 
     def check(self) -> None:
         assert self.gone == ["gone", "gone"], self.gone
+
+
+class Channel:
+    """One for all who want it at one time."""
+
+    made: ClassVar["weakref.WeakValueDictionary[str, Channel]"] = weakref.WeakValueDictionary()
+
+
+class LooksUpWeakly:
+    """The channel may die between the test and the use."""
+
+    def wanted(self) -> Channel:
+        if "a" in Channel.made:
+            return Channel.made["a"]
+        made = Channel.made["a"] = Channel()
+        return made
+
+    def thread_comes(self) -> None:
+        self.channel = self.wanted()
+
+    def thread_comes_and_leaves(self) -> None:
+        self.wanted()
+
+    def check(self) -> None:
+        pass
+
+
+class AsksWeakly(LooksUpWeakly):
+    """Sound, with one look."""
+
+    lock = threading.Lock()
+
+    def wanted(self) -> Channel:
+        with self.lock:
+            found = Channel.made.get("a")
+            if found is None:
+                found = Channel.made["a"] = Channel()
+            return found
+
+    def check(self) -> None:
+        assert Channel.made["a"] is self.channel
+
+
+class SeesItDead:
+    """Sound. An object is dead as soon as the last reference is gone, also out of a list."""
+
+    def __init__(self) -> None:
+        self.channel: Channel | None = Channel()
+        self.all = [self.channel]
+        self.seen = weakref.ref(self.channel)
+
+    def thread_drops(self) -> None:
+        self.all = []
+        self.channel = None
+
+    def thread_looks(self) -> None:
+        assert self.channel is not None or self.seen() is None
+
+    def check(self) -> None:
+        assert self.seen() is None
