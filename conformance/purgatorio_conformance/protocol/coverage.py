@@ -73,7 +73,7 @@ def _not_asked(way: CommandSubject) -> str:
 
 
 def _not_late(ways: Sequence[CommandSubject]) -> str:
-    """Describe the lateness that runs in real time allow; empty if a run had virtual time, or without a late bound."""
+    """Describe the lateness that runs in real time allow; empty if a run had virtual time, or without a bound."""
     first, of = ways[0], ways[0].description
     if any(way.virtual for way in ways) or (of.late_ns is None and of.late_real_ns is None):
         return ""
