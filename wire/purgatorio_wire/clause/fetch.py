@@ -179,10 +179,10 @@ def compacted(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     keys = {text(x.body, "topic"): [*texts(x.body, "keys")] for x in scene.stimuli}
     for one in scene.of("fetch"):
         for part, what, answer in fetched(one):
-            there = {
-                at for x in items(answer, "records") for at in [integer(x, "last")] if integer(x, "count")
-            }
-            through = range(integer(what, "fetch_offset"), 1 + max(there, default=-1))
+            # The last batch of a producer may stay without records.
+            batches = {integer(x, "last"): integer(x, "count") for x in items(answer, "records")}
+            there = {at for at, count in batches.items() if count}
+            through = range(integer(what, "fetch_offset"), 1 + max(batches, default=-1))
             each = {key: at for at, key in enumerate(keys.get(part.topic, ()))}
             last = {*each.values()} & {*through}
             if last and len(there) < len(through):
