@@ -395,6 +395,8 @@ class _Group:
         if self.members and all(x.classic for x in self.members.values()):
             return
         if one.api != DESCRIBES[self.api]:
+            if error == OFF:
+                return  # groups of the other kind are switched off
             right = (error, state) in ((0, DEAD), (NO_GROUP, DEAD), (NO_GROUP, "")) or not self.members
             yield checked("G13", "other-answer", one, right, f"{named(NO_GROUP)}", f"{named(error)}, {state}")
             return
@@ -462,12 +464,13 @@ class _Group:
         member.heard = one
         if isinstance(one.body.get("topic_partitions"), list):
             member.held = member.told | (member.held & owned(one.body))
+        before = member.told
         yield from self._assigned(member, one)
         yield checked(
             "G14", "epoch-goes-back", one, now >= member.epoch, f"an epoch of at least {member.epoch}",
             f"epoch {now}",
         )  # fmt: skip
-        member.retold = now == member.epoch and (member.retold or assignment(one.got) is not None)
+        member.retold = now == member.epoch and (member.retold or member.told != before)
         if now != member.epoch:
             member.former, member.epoch = member.epoch, now
         yield from self._given(one, one.ended_t)
