@@ -453,6 +453,8 @@ class _Judged:
                 f"no error for the records {what}, which the member has acquired", named(said.error),
             )  # fmt: skip
             return
+        if not said.error and self._may_be_deleted(said):
+            return
         strange = any(held is not None and held.asked.member != said.by.member for held in holders)
         if strange or any(self._is_free(offset, said) for offset in said.types):
             whose = "which another member has acquired" if strange else "which the member has released"
@@ -460,6 +462,13 @@ class _Judged:
                 "S6", "acknowledgement-accepted", one, said.error == NOT_HELD,
                 f"{named(NOT_HELD)} for the records {what}, {whose}", named(said.error),
             )  # fmt: skip
+
+    def _may_be_deleted(self, said: Said) -> bool:
+        """Whether a deletion may have removed some of the records: then Kafka accepts every acknowledgement of them."""
+        log = self.group.topics.logs.get(said.part)
+        if log is None or not any(t <= said.by.answer_t for t in log.deletes_t):
+            return False
+        return len(log.deletes_t) > len(log.low) or min(said.types) < log.low_at(END_OF_TIME)
 
     def _is_free(self, offset: int, said: Said) -> bool:
         """Whether the record was acquired once, and surely is free since."""
