@@ -277,8 +277,8 @@ VIOLATED, in the sets 4 to 10 by the changed scenes alone:
   replicas (*one node always has enough), and four others.
 - 7 to 10: a default quota (*not run again: needs a broker that has one), and ten others.
 - 11: the records that a refusal names, ListTransactions by an unknown state, a removed quota, pages of
-  DescribeTopicPartitions (not run before the change), a refused acknowledgement, a tombstone that the cleaner drops, and
-  a regular expression that a member of KIP-848 gives up.
+  DescribeTopicPartitions (not run before the change), a refused acknowledgement, a tombstone that the cleaner drops,
+  and a regular expression that a member of KIP-848 gives up.
 
 These were no violations, and the clauses were corrected: S6 and S7 of three runs of the fifth set (a renewed lock had
 the shorter duration that was set meanwhile), M1 of 4.4.0 with two nodes (a replica that had been stopped came late to a
