@@ -154,8 +154,7 @@ class _Member:
     classic: bool = False
     away: bool = False
     retold: bool = False
-    """Whether its assignment has changed in its epoch: Kafka takes no former epoch then, nor while the member waits for
-    partitions."""
+    """Whether its assignment has changed in its epoch: Kafka takes no former epoch then."""
     overdue: bool = False
     """Whether it was found to be a member for too long."""
 
@@ -252,7 +251,7 @@ class _Group:
             return  # the member joined without this instance id, and Kafka does not know it by it
         waits = member is not None and (member.retold or self.change is not None)
         if member is not None and 0 < epoch < member.epoch and waits and error == FENCED_EPOCH:
-            return
+            return  # its assignment has changed, or it waits for partitions: Kafka takes no former epoch
         if member is not None and member.instance and epoch == JOINS and error == IN_USE:
             return  # its own instance id, which it has not released
         if member is not None and member.away and epoch > 0 and error == FENCED_EPOCH:
@@ -260,7 +259,7 @@ class _Group:
         if error == NO_GROUP and any(one.classic for one in self.members.values()):
             return  # a broker may be set up not to migrate the group
         if member is None and epoch != JOINS:
-            right = error == UNKNOWN_MEMBER or (error == NO_GROUP and not self.members)
+            right = self._tells_a_stranger(error, NO_GROUP)
             yield checked(
                 "G15", "unknown-member", one, right, f"{named(UNKNOWN_MEMBER)}: the client is no member",
                 named(error),
@@ -350,15 +349,17 @@ class _Group:
                 seen = f"{len(told or ())} partitions, epoch {now}"
                 yield checked("G11", "other-assignment", one, right, allowed, seen)
 
+    def _tells_a_stranger(self, error: int, *removed: int) -> bool:
+        """Whether the error is right for a client that is no member. A broker may remove a group without members: then
+        the errors `removed` are right too."""
+        return error == UNKNOWN_MEMBER or (error in removed and not self.members)
+
     def _committed(self, one: Exchange) -> Rows:
         """G15, for an OffsetCommit. From 4.3 on, an earlier epoch may commit the partitions that the member has owned
         since (KIP-1251)."""
         member, epoch, error = self.members.get(one.member), one.number, one.error
         if member is None:
-            gone = (
-                error in (ILLEGAL_GENERATION, NO_GROUP) and not self.members
-            )  # a broker may remove the group
-            wanted = error if gone else UNKNOWN_MEMBER
+            wanted = error if self._tells_a_stranger(error, ILLEGAL_GENERATION, NO_GROUP) else UNKNOWN_MEMBER
             yield answered_with("G15", "unknown-member", one, error, wanted, ": the client is no member")
         elif epoch < 0 or member.away or one.ended_t >= self._outs(member)[0]:
             return
@@ -410,11 +411,12 @@ class _Group:
         }
         wanted = {name: (x.epoch, x.told) for name, x in self.members.items()}
         right = told.keys() == wanted.keys() and (state in (EMPTY, DEAD)) is not bool(wanted)
-        for name, (epoch, its) in (
-            told.items() if right else ()
-        ):  # some brokers list what it must still revoke, too
-            member = self.members[name]
-            right &= epoch == member.epoch and member.told <= its <= member.told | member.held
+        # Some brokers list what a member must still revoke, too.
+        right = right and all(
+            epoch == member.epoch and member.told <= its <= member.told | member.held
+            for name, (epoch, its) in told.items()
+            for member in [self.members[name]]
+        )
         allowed, seen = (
             ", ".join(f"{name} in epoch {epoch} with {len(its)} partitions" for name, (epoch, its) in sorted(x.items()))
             for x in (wanted, told)
@@ -430,11 +432,8 @@ class _Group:
                 continue
             member, error = self.members.get(name), integer(told, "error_code")
             if member is None:
-                gone = not self.members and error in (0, NO_GROUP)  # a broker may remove the group
-                right, allowed = (
-                    gone or error == UNKNOWN_MEMBER,
-                    f"{named(UNKNOWN_MEMBER)}: the client is no member",
-                )
+                right = self._tells_a_stranger(error, 0, NO_GROUP)
+                allowed = f"{named(UNKNOWN_MEMBER)}: the client is no member"
                 yield checked("G15", "unknown-member", one, right, allowed, named(error))
             elif not member.away and one.ended_t < self._outs(member)[0]:
                 wanted, about = 0 if epoch == member.epoch else STALE, f"the epoch is {member.epoch}"
