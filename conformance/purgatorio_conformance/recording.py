@@ -66,27 +66,27 @@ def record_runs(
             ended(record)
         return record
 
-    with (
-        few_full_collections(),
-        ThreadPoolExecutor(max_workers=workers, thread_name_prefix="record") as pool,
-    ):
-        # The longest run begins first.
-        begun = sorted(
-            enumerate(subjects), key=lambda of: not (isinstance(of[1], CommandSubject) and of[1].held)
-        )
-        under_way = {place: pool.submit(one, subject) for place, subject in begun}
-        late: set[Future[RunRecord]] = set()
+    pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="record")
+    under_way: dict[int, Future[RunRecord]] = {}
+    late: set[Future[RunRecord]] = set()
+    with few_full_collections():
         try:
+            # The longest run begins first.
+            for place, subject in sorted(
+                enumerate(subjects), key=lambda of: not (isinstance(of[1], CommandSubject) and of[1].held)
+            ):
+                under_way[place] = pool.submit(one, subject)
             late = wait(under_way.values(), seconds, FIRST_EXCEPTION).not_done
         finally:
             stopping.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            wait_s = _GRACE_S
-            # `wait` never reports a future that was cancelled before a worker took it.
-            while wait([one for one in under_way.values() if not one.cancelled()], wait_s).not_done:
+            # Not `wait` for the futures: Ctrl-C inside `submit` leaves a run under way that has no future here.
+            ending = threading.Thread(target=pool.shutdown, kwargs={"cancel_futures": True})
+            ending.start()
+            ending.join(_GRACE_S)
+            while ending.is_alive():
                 # A run may start another program for its proof.
                 kill_all()
-                wait_s = _LOOK_S
+                ending.join(_LOOK_S)
     for ended_itself in {*under_way.values()} - late:
         ended_itself.result()  # an error of ours ends all runs, and they are not late
     records = []

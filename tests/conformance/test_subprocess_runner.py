@@ -9,10 +9,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -218,6 +219,26 @@ class _Endless(_Full):
         self.killed.wait(60.0)
         out_path.touch()
         raise SubjectFailed(self.name, "died", "it was killed", out_path)
+
+
+class _Interrupting(ThreadPoolExecutor):
+    """A pool in whose `submit` Ctrl-C comes when the task runs already."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **named: Any) -> NoReturn:
+        super().submit(fn, *args, **named)
+        args[0].begun.wait(60.0)
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_a_run_begins_ends_this_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its future is known to nobody."""
+    endless = _Endless()
+    monkeypatch.setattr(recording, "_GRACE_S", 0.0)
+    monkeypatch.setattr(recording, "ThreadPoolExecutor", _Interrupting)
+    monkeypatch.setattr(recording, "kill_all", endless.killed.set)
+    with pytest.raises(KeyboardInterrupt):
+        record_runs([endless], tmp_path)
+    assert endless.killed.is_set()
 
 
 def test_after_the_time_limit_each_run_is_recorded_so_far_or_left_out(

@@ -89,9 +89,12 @@ class DrivenSubject(ABC):
             timer=replace(header.timer, early_ns=early_ns),
             params={**header.params, **params},
         )
-        path.unlink()
         events = [told.exact(one) for one in records if isinstance(one, Event)]
-        write_run(out_path, header, events, end.dropped if isinstance(end, End) else None)
+        # Until the second trace is complete, the first one stays: a kill loses nothing.
+        whole = out_path.with_name(f".{out_path.name}")
+        write_run(whole, header, events, end.dropped if isinstance(end, End) else None)
+        path.unlink()
+        whole.replace(out_path)
         return end is not None
 
 

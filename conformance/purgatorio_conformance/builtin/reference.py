@@ -6,6 +6,7 @@ busy machine.
 """
 
 import itertools
+import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,11 +35,20 @@ from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import AdapterSubject
 from purgatorio_conformance.suite.in_process import LANES, DrivenPurgatory, describe_purgatory
 from purgatorio_conformance.suite.probe import Probe
+from purgatorio_conformance.suite.stage import RunEnded
 
 PURGE_INTERVAL: Final = 100
 """Small enough for several purges in a run of some hundred operations."""
 
 RESTLESS_S: Final = 15.0
+
+
+def _is_news(entry: logging.LogRecord) -> bool:
+    return entry.exc_info is None or entry.exc_info[0] is not RunEnded
+
+
+# The suite itself ends these callbacks, after a run that was broken off.
+logging.getLogger("purgatorio").addFilter(_is_news)
 
 
 @dataclass(frozen=True, kw_only=True)
