@@ -8,11 +8,14 @@ import threading
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from purgatorio_pipeline.cli import purgatorio
+from purgatorio_pipeline.stopping import STOPPED
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.harness.campaign import StressPlan, StressResult, run_stress
+from purgatorio_stress.harness.campaign import INTERRUPTED, StressPlan, StressResult, run_stress
 from purgatorio_stress.harness.round import Round, RoundMaker
 
 CHILD = Path(__file__).with_name("stress_child.py")
@@ -144,3 +147,15 @@ def test_a_run_to_its_end_has_an_end_record(tmp_path: Path) -> None:
     assert not result.problem
     assert not run.problems
     assert run.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(("problem", "status"), [(INTERRUPTED, STOPPED), ("a full disk", 3)])
+def test_the_exit_status_after_ctrl_c_is_that_of_all_commands(
+    problem: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The results so far are printed. After another early end, the status is that of UNKNOWN: the control."""
+    result = StressResult(seed=1, problem=problem)
+    monkeypatch.setattr("purgatorio_pipeline.command.stress.run_stress", lambda *_, **__: result)
+    ended = CliRunner().invoke(purgatorio, ["stress", "--scenario", "two-events", "--rounds", "1"])
+    assert ended.exit_code == status
+    assert f"the run ended early: {problem}" in ended.output

@@ -14,9 +14,11 @@ from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.options import argument, flag, folder, json_flag, number, option, taking
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
+from purgatorio_pipeline.stopping import STOPPED
 from purgatorio_spec.show.visible import counted, visible
-from purgatorio_spec.verdict import EXIT_STATUS
+from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.harness.campaign import (
+    INTERRUPTED,
     RECORD_EVERY,
     SEVERAL,
     StressPlan,
@@ -103,7 +105,8 @@ def command(asked: StressOptions) -> None:
         click.echo(encoded(result.printed()))
     else:
         show_stress(result, plan)
-    sys.exit(EXIT_STATUS[result.verdict])
+    stopped = result.problem == INTERRUPTED and result.verdict is not Verdict.VIOLATED
+    sys.exit(STOPPED if stopped else EXIT_STATUS[result.verdict])
 
 
 def _list() -> None:

@@ -26,6 +26,8 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 SEVERAL: Final[tuple[str, ...]] = tuple(name for name, one in SCENARIOS.items() if one.threads > 1)
 """The scenarios with several threads."""
 
+INTERRUPTED: Final = "interrupted"
+"""The problem of a result after Ctrl-C."""
 RECORD_EVERY: Final = 7
 """An odd number, so that the recorded batches alternate between with and without yields."""
 
@@ -229,7 +231,7 @@ def run_stress(
                     tell(lane.table.name, lane.table.rounds, _share(plan, lanes, (clock_s() - start_s) / 60))
         whole = result.stuck is None
     except KeyboardInterrupt:
-        result.problem = "interrupted"
+        result.problem = INTERRUPTED
     except OSError as problem:
         result.problem = _unwritten(problem)
     finally:
