@@ -80,8 +80,8 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
 COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 EXTRAS: Final = {
-    "click": "spec", "msgspec": "spec", "numpy": "spec", "orjson": "spec", "pyarrow": "spec", "rich": "spec",
-    "zstandard": "spec",
+    "click": "spec", "jinja2": "spec", "markupsafe": "spec", "msgspec": "spec", "numpy": "spec", "orjson": "spec",
+    "pyarrow": "spec", "rich": "spec", "zstandard": "spec",
     "pytest": "pytest",
     "crosshair": "prove", "hypothesis": "prove", "z3": "prove",
     "greenlet": "stress",

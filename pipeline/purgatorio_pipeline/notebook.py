@@ -18,14 +18,15 @@ from importlib.resources import files
 from pathlib import Path
 
 import pyarrow as pa
+from markupsafe import Markup
 
 from purgatorio_pipeline.judging import Judged, judge_in_process
 from purgatorio_pipeline.pictures import GaugeSeries
 from purgatorio_pipeline.report.grouped import CauseGroup, grouped
-from purgatorio_pipeline.report.markup import Markup, joined, tag
+from purgatorio_pipeline.report.markup import part
 from purgatorio_pipeline.report.page import example_article
-from purgatorio_pipeline.report.timeline import Drawing, draw
-from purgatorio_pipeline.report.verdict_table import badge, verdict_table
+from purgatorio_pipeline.report.timeline import Drawing
+from purgatorio_pipeline.report.verdict_table import verdict_table
 from purgatorio_pipeline.sources import find_traces
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.lateness import Lateness
@@ -93,12 +94,11 @@ class ShownCheck:
 
     def _repr_html_(self) -> str:
         groups = grouped(self.result, self.judged.examples)
-        left = len(groups) - EXAMPLES_SHOWN
         return _framed(
-            tag("p", badge(self.verdict)),
+            Markup("<p>{}</p>").format(part("badge", self.verdict)),
             verdict_table(self.result),
             *(example_article(group) for group in groups[:EXAMPLES_SHOWN]),
-            tag("p", f"{left:,} more causes are left out.", class_="quiet") if left > 0 else None,
+            part("left_out", len(groups), EXAMPLES_SHOWN, "causes"),
         )
 
 
@@ -120,7 +120,11 @@ class ShownHistory:
         return f"<history of {visible(self.operation)}: {len(self.rows)} events>"
 
     def _repr_html_(self) -> str:
-        return _framed(tag("div", draw(Drawing(self.rows, self.operation)), class_="scroll"))
+        return _framed(
+            Markup('<div class="scroll">{}</div>').format(
+                part("timeline", Drawing(self.rows, self.operation))
+            )
+        )
 
 
 def check(*traces: str | Path) -> ShownCheck:
@@ -137,8 +141,8 @@ def history(trace: str | Path, operation: str) -> ShownHistory:
     return ShownHistory(operation, rows)
 
 
-def _framed(*parts: Markup | None) -> str:
+def _framed(*parts: Markup) -> str:
     """The parts with the style sheet of the page, nested so that it affects only this output."""
     style = files("purgatorio_pipeline.report").joinpath("style.css").read_text(encoding="utf-8")
     rules = f".purgatorio {{ {style.replace(':root', '&')} color: var(--ink); background: var(--page); }}"
-    return tag("div", Markup(f"<style>{rules}</style>"), joined(*parts), class_="purgatorio")
+    return f'<div class="purgatorio"><style>{rules}</style>{"".join(parts)}</div>'

@@ -19,7 +19,6 @@ from purgatorio_pipeline.pictures import POINTS_SHOWN, GaugePoint, GaugeSeries
 from purgatorio_pipeline.report.gauge_chart import gauge_chart
 from purgatorio_pipeline.report.grouped import ExampleOf
 from purgatorio_pipeline.report.histogram import control_of
-from purgatorio_pipeline.report.markup import tag
 from purgatorio_pipeline.report.page import page
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_spec.durations import duration, exact
@@ -113,7 +112,19 @@ def test_markup_that_is_not_escaped_would_be_caught() -> None:
 
 
 def test_attributes_are_escaped_too() -> None:
-    assert tag("p", "a<b", title="\"'>") == '<p title="&quot;&#x27;&gt;">a&lt;b</p>'
+    odd = "\"'><b>"
+    run = RunResult(
+        "a",
+        "a.jsonl",
+        "x",
+        "locked",
+        Verdict.UNKNOWN,
+        9,
+        {"O4": ClauseResult("O4", Verdict.UNKNOWN, 1, reason=odd)},
+    )
+    text = page(CheckResult((replace(run, run=odd),)), {}, [])
+    assert '<span class="run">&quot;&#x27;&gt;&lt;b&gt;</span>' in text
+    assert 'title="O4 UNKNOWN: &quot;&#x27;&gt;&lt;b&gt;"' in text
 
 
 def test_a_page_without_violations_says_so() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, Protocol, TypeVar
 
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
@@ -13,6 +14,7 @@ from purgatorio_spec.show.selection import CauseKey, causes, noun
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict, Violation
 
+RUNS_NAMED: Final = 10
 ExampleOf = Mapping[CauseKey, Counterexample]
 
 _ORDER: Final = (Verdict.VIOLATED, Verdict.INVALID_TRACE, Verdict.UNKNOWN, Verdict.PASS, Verdict.SKIPPED)
@@ -80,6 +82,13 @@ class CauseGroup:
     @property
     def count(self) -> int:
         return sum(self.counts.values())
+
+    @property
+    def where(self) -> str:
+        """The runs, at most `RUNS_NAMED` of them by name."""
+        named = [f"{run} ({count:,})" for run, count in islice(self.counts.items(), RUNS_NAMED)]
+        more = len(self.counts) - len(named)
+        return f"in {', '.join(named)}{f' and {more:,} more runs' if more > 0 else ''}"
 
     @property
     def counted(self) -> str:
