@@ -67,6 +67,9 @@ class Judgement:
 
 NO_OCCASION: Final = Judgement()
 KEPT: Final = Judgement(1)
+NO_TIME_OUTS: Final = Judgement(
+    1, undecided="because the mapping of the log does not name timed_out: the request may have timed out"
+)
 WANT_OF_RECORDS: Final = Judgement(1, undecided="because records are missing")
 STILL_OPEN: Final = Judgement(1, undecided="because a call that may have done it had not returned")
 NO_BOUND: Final = Judgement(

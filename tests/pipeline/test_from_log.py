@@ -183,13 +183,16 @@ def test_an_answer_comes_only_after_an_event_of_its_key(tmp_path: Path) -> None:
 
 
 def test_a_log_without_time_outs_shows_late_answers(tmp_path: Path) -> None:
-    """What has no end in it may have timed out before the event: that is nobody's fault."""
+    """What has no end in it may have timed out before the event: that is nobody's fault, and no PASS."""
     mapping = [
         one for one in LONG if not one.startswith(("words.timed_out", "timeout", "promises.e", "promises.l"))
     ]
     for answered, found in ((600, {}), (601, {"O4": ["b"]})):
-        rows = events(f"out {answered} b, in 300 d k1")
+        rows = events(f"out {answered} b, in 300 d k2")
         assert broken(judged(tmp_path, rows, mapping)) == found
+    rows = events("out 600 b, in 300 d k1, in 700 e k2")
+    assert "does not name timed_out" in judged(tmp_path, rows, mapping).clauses["O4"].reason
+    assert judged(tmp_path, [*rows, *long("out 600 d")], mapping).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize("name", ["log.jsonl", "log.parquet"])
@@ -676,6 +679,7 @@ def test_bad_lines_of_a_csv_keep_the_numbers_of_the_others(tmp_path: Path) -> No
     made = convert_log(tmp_path / "log.csv.gz", tmp_path / "t.jsonl", mapping, keep_going=True, force=True)
     assert 0 < made.requests < 9_999
     assert f"the file breaks off after row {made.rows:,}" in made.notes[1]
+    assert check_files([tmp_path / "t.jsonl"]).verdict is Verdict.UNKNOWN
 
 
 def test_a_word_that_no_row_has_is_told(tmp_path: Path) -> None:

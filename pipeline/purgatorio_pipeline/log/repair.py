@@ -23,12 +23,6 @@ def repair(table: PointTable, mapping: LogMapping, read: Reading) -> list[str]:
     )
     notes += _without_doubles(table, mapping)
     notes += _ended_first(table, mapping, read)
-    if not mapping.shows("timed_out"):
-        # A request without an end may have timed out before an event. So no event of a key must answer it.
-        table.rows(
-            "UPDATE points SET keys = NULL WHERE what = 'enqueued'"
-            " AND id NOT IN (SELECT id FROM points WHERE what IN ('completed', 'gone'))"
-        )
     return [*notes, *read.left_out_notes(), *_without_strays(table)]
 
 
@@ -129,10 +123,11 @@ def _without_strays(table: PointTable) -> list[str]:
 _ENDS: Final = """
 WITH requests AS (
   SELECT id, bool_or(what = 'completed') AS answered, bool_or(what = 'timed_out') AS expired,
-         bool_or(what = 'gone') AS gone, max(delay_ns) AS delay_ns, min(t) + max(delay_ns) AS due_t
+         bool_or(what = 'gone') AS gone, count(*) FILTER (what <> 'enqueued') AS ends, max(delay_ns) AS delay_ns,
+         min(t) + max(delay_ns) AS due_t
   FROM points WHERE id IS NOT NULL GROUP BY id
 )
-SELECT count(*) FILTER (answered), count(*) FILTER (expired), count(*) FILTER (gone),
+SELECT count(*) FILTER (answered), count(*) FILTER (expired), count(*) FILTER (gone), count(*) FILTER (ends > 1),
        count(*) FILTER (NOT (answered OR expired OR gone)),
        count(*) FILTER (NOT (answered OR expired OR gone) AND due_t > (SELECT max(t) FROM points)),
        count(*) FILTER (delay_ns IS NULL)
@@ -142,11 +137,12 @@ FROM requests
 
 def ends(table: PointTable, mapping: LogMapping) -> dict[str, int]:
     """The number of requests for each kind of end, also the number of requests without an end that may still end."""
-    ((answered, expired, gone, endless, waiting, without),) = table.rows(_ENDS)
+    ((answered, expired, gone, several, endless, waiting, without),) = table.rows(_ENDS)
     counts = {
         "answered": answered,
         "timed out": expired,
         "given up by their clients": gone,
+        "with several ends": several,
         "without an end": endless,
         "of these still within the time-out at the end of the log": waiting,
         "without a time-out": without if mapping.timeout is not None else 0,

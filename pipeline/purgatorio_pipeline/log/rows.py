@@ -26,7 +26,7 @@ _LINE_MOST: Final = 16 << 20
 _DELIMITERS: Final = ",;\t|"
 _ROW_LINES: Final = 100
 """The maximum number of lines of a CSV row with line ends in its texts. So a quote that is not closed costs no more."""
-_MEND: Final = ": mend the file, or leave such lines out with --keep-going"
+_MEND: Final = ": mend the file, or leave such lines out (with --keep-going, UNKNOWN at best)"
 
 Row = dict[str, str | None]
 

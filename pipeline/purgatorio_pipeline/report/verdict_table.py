@@ -49,7 +49,7 @@ def verdict_table(result: CheckResult, links: Links | None = None) -> Markup:
     # T8 of a trace without periodic tasks has no result, and needs no column.
     judged = {name for run in result.runs for name in run.clauses}
     named = {name: wording for name, wording in every.items() if name in judged}
-    remarks = [*_never(result, every), *why_skipped(skipped)]
+    remarks = [*_never(result, named), *why_skipped(skipped)]
     runs = worst_first(result.runs)
     many, titles = len(named) > COLUMNS, run_titles(result.runs)
     return part("verdict_table", runs[:RUNS_SHOWN], len(runs), titles, named, many, links, remarks, said)

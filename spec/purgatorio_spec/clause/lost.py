@@ -15,7 +15,7 @@ from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import SETTLED_TICKS
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.trace.record import MAX_INT
-from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
+from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, NO_TIME_OUTS, STILL_OPEN, WANT_OF_RECORDS
 
 AT_THE_END_NS: Final = 10_000_000
 """A task that was due this shortly before the end of a run is not judged: the run may have stopped just before it."""
@@ -172,6 +172,8 @@ def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check:
         return KEPT
     if run.profile.answered_in_time:
         end = end_of_request(history)
+        if end is None and not run.records("timer_fire"):
+            return NO_TIME_OUTS
         end_i, end_t, seen = end or (both_i, None, "never answered")
         after = (
             "" if end_t is None or history.ready is None else f", {exact(end_t - history.ready.t)} after it"

@@ -330,7 +330,8 @@ def _clause(name: str, run: Run, tally: Tally, failure: Failure | None) -> Claus
         return ClauseResult(
             name, Verdict.UNKNOWN, tally.occasions, reason=f"an internal error of Purgatorio: {failure}"
         )
-    if clause.needs_whole and not run.whole:
+    # A row that is left out of a log takes its whole request with it, and any clause may be broken there.
+    if (clause.needs_whole or run.profile.answered_in_time) and not run.whole:
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=INCOMPLETE)
     if tally.undecided:
         reason = "; ".join(f"{count:,} undecided {why}" for why, count in sorted(tally.undecided.items()))
