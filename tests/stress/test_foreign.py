@@ -567,10 +567,16 @@ def _outcome(pytester: pytest.Pytester, *args: str, more: str = "", cache: str =
     return pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:randomly", *args)
 
 
-def test_a_violation_fails_with_the_counterexample(pytester: pytest.Pytester) -> None:
-    result = _outcome(pytester)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*loaded 2 times*", "*purgatorio explore --replay foreign/racy_cache+*"])
+def test_a_violation_fails_with_the_counterexample(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The replay works where pytest ran, also in another folder than that of the test."""
+    replay = "purgatorio explore --replay foreign/racy_cache+*"
+    for place in ("", f"PYTHONPATH={pytester.path.name} "):
+        result = _outcome(pytester, str(pytester.path))
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(["*loaded 2 times*", f"  {place}{replay}"])
+        monkeypatch.chdir(pytester.path.parent)
 
 
 def test_sound_code_passes_the_fixture(pytester: pytest.Pytester) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
+from shlex import quote
 from types import FrameType
 from typing import Final, Protocol
 
@@ -459,9 +460,9 @@ def lines_of(explored: AdapterResult) -> list[str]:
     return lines
 
 
-def table(explored: AdapterResult, *, verbose: bool = False) -> str:
+def table(explored: AdapterResult, *, verbose: bool = False, folder: str = ".") -> str:
     """The counterexample: one column for each thread, with the user's lines. Below each line are its uses of shared
-    objects.
+    objects. `folder`: where the replay finds the modules, besides `sys.path`.
 
     Unless `verbose`, only shared data is shown, and a call of `threading` or `queue` is one line.
     """
@@ -515,7 +516,7 @@ def table(explored: AdapterResult, *, verbose: bool = False) -> str:
             f"{'' if verbose else ' Only shared data is shown.'}"
         ),
         "Replay it:",
-        f"  purgatorio explore --replay {explored.token}",
+        f"  {'' if folder == '.' else f'PYTHONPATH={quote(folder)} '}purgatorio explore --replay {explored.token}",
     ]
     return "\n".join(lines)
 

@@ -10,6 +10,7 @@ only pytest.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -56,7 +57,8 @@ def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., Ad
             pytest.fail(str(error), pytrace=False)
         text = "\n".join(lines_of(done))
         if done.verdict is Verdict.VIOLATED:
-            pytest.fail(f"{text}\n\n{table(done)}", pytrace=False)
+            folder = os.path.relpath(request.path.parent)
+            pytest.fail(f"{text}\n\n{table(done, folder=folder)}", pytrace=False)
         if done.verdict is not Verdict.PASS:
             end = pytest.fail if request.config.getoption("--purgatorio-unknown") == "fail" else pytest.skip
             end(text)

@@ -252,7 +252,7 @@ class World:
     @property
     def clock_number(self) -> int:
         """The number of the location of the clock."""
-        return self.number("the clock")
+        return self.lives("the clock")
 
     def may_be_early(self, task: Task) -> bool:
         """Whether this wait may end by time-out while other threads can continue. Each call counts as one wait."""
@@ -279,9 +279,7 @@ class World:
 
     def let_pass(self, task: Task, deadline_ns: int) -> None:
         """Move the clock to the deadline, as a step of `task`."""
-        number = self.clock_number
-        self.names[number] = "the clock"
-        self.point(number, WRITE)
+        self.point(self.clock_number, WRITE)
         self.run.move_clock(max(self.run.now_ms, deadline_ns))
 
     def ends_the_process(self, name: str) -> None:
