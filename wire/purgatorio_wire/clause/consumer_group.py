@@ -451,13 +451,13 @@ class _Group:
         self.matches |= bool(text(one.body, "subscribed_topic_regex"))
         if epoch == JOINS:
             if name not in self.members and not returns:
-                yield from self._changes(one)
+                yield from self._changes(one, topics)
             rebalance_ns = integer(one.body, "rebalance_timeout_ms") * MS
             self.members[name] = _Member(
                 one, rebalance_ns, instance=text(one.body, "instance_id"), topics=topics
             )
         elif topics != self.members[name].topics and any(one.body.get(x) is not None for x in _SUBSCRIPTIONS):
-            yield from self._changes(one)
+            yield from self._changes(one, topics)
             self.members[name].topics = topics
         member, now = self.members[name], integer(one.got, "member_epoch")
         member.heard = one
@@ -536,9 +536,14 @@ class _Group:
         del self.members[name]
         yield from self._changes(one)
 
-    def _changes(self, one: Exchange) -> Rows:
+    def _changes(self, one: Exchange, topics: tuple[str, ...] = ()) -> Rows:
+        """`topics`: those of the new subscription."""
         yield from self._given(None, one.t)
-        self.change, self.since_t = one, one.ended_t + REFRESHED_NS * (self.matches and one.api in TOPICS)
+        known, seen_t = self.topics.topics, one.t - self.bounds.declared.late_topics_ms * MS
+        named = {*topics, *chain(*self.subscribed)} & known.keys()
+        # The coordinator may not have seen a topic yet that was created just before the expression was matched.
+        new = one.api in TOPICS or any((known[x].made_t or END_OF_TIME) > seen_t for x in named)
+        self.change, self.since_t = one, one.ended_t + REFRESHED_NS * (self.matches and new)
         self.least_epoch = max((member.epoch for member in self.members.values()), default=0)
 
     def _given(self, one: Exchange | None, t: int) -> Rows:
