@@ -14,7 +14,7 @@ first, and `TEXTS_SHOWN` counterexamples. A separate suite says what is left out
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 from xml.etree import ElementTree
 
@@ -30,6 +30,7 @@ TEXTS_SHOWN: Final = 200
 PROBLEMS_SHOWN: Final = 20
 
 Element = ElementTree.Element
+_COUNTED: Final = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def junit(result: CheckResult, examples: ExampleOf) -> str:
@@ -37,12 +38,17 @@ def junit(result: CheckResult, examples: ExampleOf) -> str:
     runs = worst_first(result.runs)
     texts = _Texts(examples)
     suites = [_suite(run, texts) for run in runs[:RUNS_SHOWN]]
-    if len(runs) > RUNS_SHOWN:
-        suites.append(_left_out(len(runs) - RUNS_SHOWN))
+    if left := runs[RUNS_SHOWN:]:
+        said = f"{len(left):,} more runs, none worse than these, are left out"
+        suites.append(_counting("testsuite", "left out", _case("left out", "purgatorio", "skipped", said)))
     if result.quarantined:
-        suites.append(_quarantined(result))
-    root = Element("testsuites", {"name": "purgatorio"} | _sums(suites))
-    root.extend(suites)
+        said = f"{result.quarantined:,} lines are not records"
+        lines = _case("lines", "quarantine", "skipped", said)
+        shown = [visible(str(line), TEXT_LIMIT) for line in result.broken[:PROBLEMS_SHOWN]]
+        ElementTree.SubElement(lines, "system-out").text = "\n".join(shown)
+        suites.append(_counting("testsuite", "quarantine", lines))
+    root = _counting("testsuites", "purgatorio", *suites)
+    del root.attrib["skipped"]
     ElementTree.indent(root)
     return f"<?xml version='1.0' encoding='UTF-8'?>\n{ElementTree.tostring(root, encoding='unicode')}\n"
 
@@ -67,90 +73,50 @@ class _Texts:
 
 def _suite(run: RunResult, texts: _Texts) -> Element:
     name = visible(run.run, TEXT_LIMIT)
-    cases = [*_trace_cases(run, name), *(_case(run, clause, name, texts) for clause in run.clauses.values())]
     properties = Element("properties")
-    for key, value in (
-        ("file", run.file),
-        ("subject", run.subject),
-        ("profile", run.profile),
-        ("verdict", str(run.verdict)),
-        ("events", str(run.events)),
-    ):
-        ElementTree.SubElement(properties, "property", {"name": key, "value": visible(value, TEXT_LIMIT)})
-    return _suite_of(name, cases, properties)
+    for key in ("file", "subject", "profile", "verdict", "events"):
+        value = visible(str(getattr(run, key)), TEXT_LIMIT)
+        ElementTree.SubElement(properties, "property", {"name": key, "value": value})
+    cases = (_clause_case(run, clause, name, texts) for clause in run.clauses.values())
+    return _counting("testsuite", name, properties, *_trace_cases(run, name), *cases)
 
 
-def _suite_of(name: str, cases: Sequence[Element], *before: Element) -> Element:
-    counts = {
-        "tests": str(len(cases)),
-        "failures": str(sum(case.find("failure") is not None for case in cases)),
-        "errors": str(sum(case.find("error") is not None for case in cases)),
-        "skipped": str(sum(case.find("skipped") is not None for case in cases)),
-    }
-    suite = Element("testsuite", {"name": name} | counts)
-    suite.extend([*before, *cases])
-    return suite
+def _counting(tag: str, name: str, *parts: Element) -> Element:
+    made = Element(tag, {"name": name})
+    made.extend(parts)
+    for count, counted in _COUNTED.items():
+        made.set(count, str(sum(1 for _ in made.iter(counted))))
+    return made
 
 
-def _sums(suites: Sequence[Element]) -> dict[str, str]:
-    return {
-        name: str(sum(int(suite.get(name, "0")) for suite in suites))
-        for name in ("tests", "failures", "errors")
-    }
+def _case(name: str, suite: str, kind: str, message: str = "", what: str = "", text: str = "") -> Element:
+    case = Element("testcase", {"classname": suite, "name": name})
+    said = {key: value for key, value in (("message", message), ("type", what)) if value}
+    ElementTree.SubElement(case, kind, said).text = text
+    return case
 
 
-def _trace_cases(run: RunResult, name: str) -> Iterator[Element]:
+def _trace_cases(run: RunResult, suite: str) -> Iterator[Element]:
     """The test case of the trace itself, if the trace has a problem."""
     problems = [visible(problem, TEXT_LIMIT) for problem in run.problems[:PROBLEMS_SHOWN]]
-    if run.failure:
-        yield _told("subject", name, "error", visible(run.failure), problems)
-    elif run.verdict is Verdict.INVALID_TRACE:
-        yield _told("trace", name, "error", "INVALID_TRACE", problems)
-    elif run.clauses and all(one.verdict is Verdict.SKIPPED for one in run.clauses.values()):
-        yield _told("trace", name, "error", str(run.verdict), problems)
-    elif not run.clauses:
-        yield _told("trace", name, "skipped", str(run.verdict), problems)
+    what = visible(run.failure) or str(run.verdict)
+    message = problems[0] if problems else what
+    nothing = all(one.verdict is Verdict.SKIPPED for one in run.clauses.values())
+    if run.failure or run.verdict is Verdict.INVALID_TRACE or (run.clauses and nothing):
+        name = "subject" if run.failure else "trace"
+        yield _case(name, suite, "error", message, what, "\n".join(problems))
+    elif nothing:
+        yield _case("trace", suite, "skipped", message)
 
 
-def _told(case: str, suite: str, kind: str, what: str, said: Sequence[str]) -> Element:
-    element = Element("testcase", {"classname": suite, "name": case})
-    message = said[0] if said else what
-    attributes = {"message": message} if kind == "skipped" else {"message": message, "type": what}
-    told = ElementTree.SubElement(element, kind, attributes)
-    if kind != "skipped":
-        told.text = "\n".join(said)
-    return element
-
-
-def _case(run: RunResult, clause: ClauseResult, suite: str, texts: _Texts) -> Element:
-    title = wording_of(clause.clause, run.profile).title
-    case = Element("testcase", {"classname": suite, "name": f"{clause.clause} {title}"})
+def _clause_case(run: RunResult, clause: ClauseResult, suite: str, texts: _Texts) -> Element:
+    name = f"{clause.clause} {wording_of(clause.clause, run.profile).title}"
     if clause.verdict is Verdict.VIOLATED:
-        said = "\n".join(texts.of(run, clause))
         first = next((one for cause in clause.causes.values() for one in cause.examples), None)
         message = f"{clause.violations:,} of {clause.occasions:,} occasions broke it"
         if first is not None:
             message += f"; first {visible(first.subject)}: {visible(first.seen, TEXT_LIMIT)}"
-        failure = ElementTree.SubElement(case, "failure", {"message": message, "type": clause.clause})
-        failure.text = said
-    elif clause.verdict in (Verdict.UNKNOWN, Verdict.SKIPPED):
-        reason = f"{clause.verdict}: {visible(clause.reason, TEXT_LIMIT)}"
-        ElementTree.SubElement(case, "skipped", {"message": reason})
-    else:
-        ElementTree.SubElement(case, "system-out").text = f"occasions: {clause.occasions}"
-    return case
-
-
-def _left_out(count: int) -> Element:
-    said = f"{count:,} more runs, none worse than these, are left out"
-    case = Element("testcase", {"classname": "purgatorio", "name": "left out"})
-    ElementTree.SubElement(case, "skipped", {"message": said})
-    return _suite_of("left out", [case])
-
-
-def _quarantined(result: CheckResult) -> Element:
-    said = [visible(str(line), TEXT_LIMIT) for line in result.broken[:PROBLEMS_SHOWN]]
-    told = _told("lines", "quarantine", "skipped", f"{result.quarantined:,} lines are not records", [])
-    out = ElementTree.SubElement(told, "system-out")
-    out.text = "\n".join(said)
-    return _suite_of("quarantine", [told])
+        return _case(name, suite, "failure", message, clause.clause, "\n".join(texts.of(run, clause)))
+    if clause.verdict in (Verdict.UNKNOWN, Verdict.SKIPPED):
+        return _case(name, suite, "skipped", f"{clause.verdict}: {visible(clause.reason, TEXT_LIMIT)}")
+    return _case(name, suite, "system-out", text=f"occasions: {clause.occasions}")

@@ -7,7 +7,7 @@ The summary says what is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -22,6 +22,8 @@ from purgatorio_spec.show.selection import wording_of, wordings
 from purgatorio_spec.show.text import render, rendered_without
 from purgatorio_spec.verdict import Verdict, worst
 
+LATENESS_HEAD: Final = ("tasks", "early", "p50", "p90", "p99", "max")
+ROWS_SHOWN: Final = 100
 SUBJECTS_SHOWN: Final = 100
 GROUPS_SHOWN: Final = 20
 LATENESS_SHOWN: Final = 60
@@ -100,14 +102,8 @@ def _subjects(result: CheckResult) -> str:
         ]
         for place, verdicts in islice(runs.items(), SUBJECTS_SHOWN)
     ]  # fmt: skip
-    if not rows:
-        return ""
     note = "\nPASS has the number of occasions; PASS 0 tested nothing.\n"
-    return (
-        table(["subject", "runs", "verdict", *judged], rows)
-        + note
-        + left_out(len(runs), SUBJECTS_SHOWN, "subjects")
-    )
+    return _table(["subject", "runs", "verdict", *judged], rows, len(runs), "subjects", note)
 
 
 def _examples(groups: Sequence[CauseGroup]) -> Iterator[str]:
@@ -124,11 +120,8 @@ def _shown(group: CauseGroup) -> str:
 
 
 def _lateness(lateness: Sequence[Lateness]) -> str:
-    if not lateness:
-        return ""
     rows = [[text(one.run), *lateness_cells(one)] for one in lateness[:LATENESS_SHOWN]]
-    head = ["lateness of run", "tasks", "early", "p50", "p90", "p99", "max"]
-    return table(head, rows) + left_out(len(lateness), LATENESS_SHOWN, "runs")
+    return _table(["lateness of run", *LATENESS_HEAD], rows, len(lateness), "runs")
 
 
 def _findings(findings: Sequence[Finding]) -> str:
@@ -136,25 +129,26 @@ def _findings(findings: Sequence[Finding]) -> str:
         [str(one.verdict), text(one.what, 160), plain(one.said), text(one.again) if one.again else ""]
         for one in findings[:FINDINGS_SHOWN]
     ]
-    if not rows:
-        return ""
-    head = ["found by other commands", "of", "result", "again"]
-    return table(head, rows) + left_out(len(findings), FINDINGS_SHOWN, "findings")
+    return _table(["found by other commands", "of", "result", "again"], rows, len(findings), "findings")
 
 
 def _problems(result: CheckResult) -> str:
     said = [f"{run.file}: {problem}" for run in result.runs for problem in run.problems]
     said += [f"quarantined: {line}" for line in result.broken]
-    hidden = result.quarantined - len(result.broken)
-    if not said:
-        return ""
-    lines = "".join(f"- {text(one)}\n" for one in said[:PROBLEMS_SHOWN])
-    return f"### Problems with the traces\n\n{lines}" + left_out(
-        len(said) + max(hidden, 0), PROBLEMS_SHOWN, "problems"
+    total = len(said) + max(result.quarantined - len(result.broken), 0)
+    return _listed(
+        "Problems with the traces", map(text, said[:PROBLEMS_SHOWN]), total, PROBLEMS_SHOWN, "problems"
     )
 
 
-ROWS_SHOWN: Final = 100
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], total: int, noun: str, note: str = "") -> str:
+    """The first rows of a table, and how many of `total` are left out. Nothing without rows."""
+    return table(head, rows) + note + left_out(total, len(rows), noun) if rows else ""
+
+
+def _listed(title: str, said: Iterable[str], total: int, limit: int, noun: str) -> str:
+    lines = "".join(f"- {one}\n" for one in said)
+    return f"### {title}\n\n{lines}{left_out(total, limit, noun)}" if lines else ""
 
 
 def comparison_markdown(comparison: Comparison) -> str:
@@ -173,10 +167,8 @@ def _changes(comparison: Comparison) -> str:
         ]
         for change, pair, one in comparison.changed()
     ]  # fmt: skip
-    if not rows:
-        return ""
     head = ["change", "run", "clause", "before", "after", "new causes"]
-    return table(head, rows[:ROWS_SHOWN]) + left_out(len(rows), ROWS_SHOWN, "changes")
+    return _table(head, rows[:ROWS_SHOWN], len(rows), "changes")
 
 
 def side(clause: ClauseResult | None) -> str:
@@ -194,10 +186,7 @@ def _late_before_and_after(pairs: tuple[RunPair, ...]) -> str:
         for pair in pairs
         if pair.lateness_before is not None or pair.lateness_after is not None
     ]
-    if not rows:
-        return ""
-    head = ["lateness, before → after", "tasks", "early", "p50", "p90", "p99", "max"]
-    return table(head, rows[:ROWS_SHOWN]) + left_out(len(rows), ROWS_SHOWN, "runs")
+    return _table(["lateness, before → after", *LATENESS_HEAD], rows[:ROWS_SHOWN], len(rows), "runs")
 
 
 def _figures(before: Lateness | None, after: Lateness | None) -> list[str]:
@@ -206,7 +195,5 @@ def _figures(before: Lateness | None, after: Lateness | None) -> list[str]:
 
 
 def _alone(title: str, runs: tuple[RunResult, ...]) -> str:
-    if not runs:
-        return ""
-    lines = "".join(f"- {text(run.run)} {run.verdict}\n" for run in runs[:ROWS_SHOWN])
-    return f"### {title}\n\n{lines}" + left_out(len(runs), ROWS_SHOWN, "runs")
+    said = (f"{text(run.run)} {run.verdict}" for run in runs[:ROWS_SHOWN])
+    return _listed(title, said, len(runs), ROWS_SHOWN, "runs")
