@@ -15,10 +15,10 @@ from typing import Final
 from mutants.kill_matrix.explored import HUNT
 from mutants.kill_matrix.layers import STRESS_ROUNDS
 from mutants.kill_matrix.matrix import kept_rows
+from mutants.kill_matrix.row import Kill, MatrixRow
 from mutants.reference import EQUIVALENT, MUTANTS, NOT_APPLICABLE
 from mutants.reference.broker_operations import BROKER_MUTANTS
 from purgatorio_spec.show.visible import counted
-from purgatorio_stress.printed import Kill, MatrixRow
 
 PAGE: Final = Path(__file__).parents[1] / "measured" / "kill-matrix.md"
 _COLUMNS: Final = {

@@ -3,8 +3,8 @@
 import sys
 
 from mutants.kill_matrix.raced import stress_hunt
+from mutants.kill_matrix.row import Kill
 from mutants.reference import MUTANTS
-from purgatorio_stress.printed import Kill
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 

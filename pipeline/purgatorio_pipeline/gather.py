@@ -18,12 +18,11 @@ from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.incremental import check
 from purgatorio_pipeline.judging import Judged, judge_in_process, together
 from purgatorio_pipeline.lake import MARK, Lake
-from purgatorio_pipeline.printed import Check, Printed, Report, check_of, findings_of, known_bugs
+from purgatorio_pipeline.printed import Check, Printed, Report, check_of, findings_of
 from purgatorio_pipeline.report.grouped import worst_first
 from purgatorio_pipeline.sources import find_traces
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.printed import Explore, MatrixRow, Stress
 
 MAX_BYTES: Final = 256 << 20
 """The maximum size of a file of results, which is read as a whole."""
@@ -31,8 +30,8 @@ MAX_BYTES: Final = 256 << 20
 _HEAD_BYTES: Final = 1 << 16
 _HEADERS: Final = (b'"header"', b'"kind"')
 _KNOWN: Final = (
-    "what `purgatorio stress`, `explore`, `check` or `verify` and `python -m mutants` print with --json, a file "
-    "of `python -m mutants --kept`, and the folders of `check --out` and `campaign --out`"
+    "what `purgatorio stress`, `explore`, `check` or `verify` print with --json, and the folders of `check --out` and "
+    "`campaign --out`"
 )
 
 
@@ -64,7 +63,6 @@ class _Named:
     traces: list[str] = field(default_factory=list)
     checks: list[Judged] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    bugs: list[MatrixRow] = field(default_factory=list)
 
     def add(self, argument: str) -> None:
         place = Path(argument)
@@ -97,17 +95,11 @@ class _Named:
         size = file.stat().st_size
         if size > MAX_BYTES:
             raise Unreadable(f"{size:,} bytes: a file of results has at most {MAX_BYTES:,} bytes")
-        lines = file.read_bytes().splitlines()
-        # One document, or one document in each line, as in the files of `mutants --kept`.
-        several = len(lines) > 1 and lines[0].endswith(b"}")
-        for document in lines if several else (b"\n".join(lines),):
-            found: Printed = decoded(document, Printed)  # type: ignore[arg-type]  # a union is no type to mypy
-            if isinstance(found, Check):
-                self.checks.append(Judged(found.result(), {}, []))
-            elif isinstance(found, Stress | Explore):
-                self.findings += findings_of(found)
-            else:
-                self.bugs += [found] if isinstance(found, MatrixRow) else found.mutants
+        found: Printed = decoded(file.read_bytes(), Printed)  # type: ignore[arg-type]  # a union is no type to mypy
+        if isinstance(found, Check):
+            self.checks.append(Judged(found.result(), {}, []))
+        else:
+            self.findings += findings_of(found)
 
 
 def gather(arguments: Iterable[str]) -> Gathered:
@@ -116,7 +108,7 @@ def gather(arguments: Iterable[str]) -> Gathered:
     for argument in arguments:
         named.add(argument)
     whole = [judge_in_process(find_traces(named.traces) if named.traces else ()), *named.checks]
-    return Gathered(together(whole), worst_first([*named.findings, *known_bugs(named.bugs)]))
+    return Gathered(together(whole), worst_first(named.findings))
 
 
 def _is_trace(file: Path) -> bool:

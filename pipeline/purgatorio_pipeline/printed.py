@@ -25,9 +25,6 @@ from purgatorio_stress.printed import (
     Explore,
     Explored,
     Grade,
-    Kill,
-    MatrixRow,
-    Mutants,
     Outcome,
     Raced,
     Stress,
@@ -201,26 +198,5 @@ def _finding(
     return Finding(f"{what}{bug}", verdict, "; ".join(filter(None, [*told, *said])), again)
 
 
-def known_bugs(rows: Iterable[MatrixRow]) -> list[Finding]:
-    """The number of bugs that some layer found, and the surviving bugs. Results of separate runs of layers are
-    combined: a bug found by one layer does not survive."""
-    names: dict[int, str] = {}
-    layers: dict[int, dict[str, Kill]] = {}
-    for row in rows:
-        names[row.number] = f"known bug {row.number} {row.name}" + (f" ({row.source})" if row.source else "")
-        layers.setdefault(row.number, {}).update(row.layers)
-    alive = [number for number, by in layers.items() if not any(kill.killed for kill in by.values())]
-    if not layers:
-        return []
-    said = f"{len(layers) - len(alive):,} of {len(layers):,} were found by at least one layer"
-    return [
-        Finding("known bugs put into the reference", Verdict.VIOLATED if alive else Verdict.PASS, said),
-        *(
-            Finding(names[number], Verdict.VIOLATED, f"survives {', '.join(layers[number])}")
-            for number in sorted(alive)
-        ),
-    ]
-
-
-Printed = Check | Stress | Explore | MatrixRow | Mutants
+Printed = Check | Stress | Explore
 """The records that `report` reads."""

@@ -9,12 +9,12 @@ import click
 
 from mutants.kill_matrix.layers import LAYERS, QUICK
 from mutants.kill_matrix.matrix import matrix, printed
+from mutants.kill_matrix.row import MatrixRow
 from mutants.reference import MUTANTS, NOT_APPLICABLE
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.options import file
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
-from purgatorio_stress.printed import MatrixRow
 
 
 @click.command("mutants", epilog="Exit status: 0 all killed, 1 a mutant survives every layer, 2 wrong usage.")

@@ -3,7 +3,7 @@ findings whose every text is one."""
 
 from dataclasses import replace
 
-from pipeline.made_results import LONG_COMMAND, bug, findings_of, kill, mutants_of, outcome, raced, stress_of
+from pipeline.made_results import LONG_COMMAND, findings_of, outcome, raced, stress_of
 from purgatorio_pipeline.finding import Finding
 from purgatorio_spec.judge.result import Cause, CheckResult
 from purgatorio_spec.lateness import Lateness
@@ -73,8 +73,7 @@ def hostile_findings(text: str) -> list[Finding]:
     line = outcome(text, 3, "forbidden", text, text)
     shape = raced(text) | {"outcomes": [line]}
     long = raced(text) | {"outcomes": [outcome("x", 1, "forbidden", "O4", LONG_COMMAND)]}
-    row = bug(1, **{text: kill()}) | {"name": text, "source": text}
-    return findings_of(stress_of(shape, long, problem=text), mutants_of(row))
+    return findings_of(stress_of(shape, long, problem=text))
 
 
 def many_violations(count: int) -> CheckResult:

@@ -1,4 +1,4 @@
-"""What `stress`, `explore` and `mutants` print with --json, made by hand."""
+"""What `stress` and `explore` print with --json, made by hand."""
 
 import json
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from purgatorio_pipeline import printed
 from purgatorio_pipeline.documents import decoded
 from purgatorio_pipeline.finding import Finding
-from purgatorio_pipeline.printed import Printed, known_bugs
-from purgatorio_stress.printed import Explore, MatrixRow, Mutants, Stress
+from purgatorio_pipeline.printed import Printed
+from purgatorio_stress.printed import Explore, Stress
 
 AGAIN = "purgatorio stress reference --scenario two-events/locked --seed 1 --batch 7 --mutant bug.py"
 
@@ -54,35 +54,7 @@ def explore_of(*scenarios: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"kind": "explore", "verdict": "UNKNOWN", "scenarios": list(scenarios), **more}
 
 
-def kill(by: str = "", seconds: float = 0.5, **more: Any) -> dict[str, Any]:
-    """The result of a layer. Without `by`, the layer found nothing."""
-    return {"killed": bool(by), "by": by, "seconds": seconds, **more}
-
-
-def bug(number: int, **layers: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "kind": "mutant",
-        "number": number, "name": f"bug-{number}", "source": f"KAFKA-{number}", "scenario": "two-events/locked",
-        "layers": layers,
-    }  # fmt: skip
-
-
-def mutants_of(*rows: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "kind": "mutants",
-        "mutants": list(rows),
-        "equivalent": ["offer a bucket twice"],
-        "not_applicable": [{"number": 43, "name": "no-counter", "reason": "there is no counter"}],
-    }
-
-
-def read_back(shape: object) -> Printed:
-    found: Printed = decoded(json.dumps(shape), Printed)  # type: ignore[arg-type]  # a union is no type to mypy
-    return found
-
-
 def findings_of(*shapes: object) -> list[Finding]:
-    read = [read_back(shape) for shape in shapes]
-    told = [row for one in read if isinstance(one, Stress | Explore) for row in printed.findings_of(one)]
-    rows = [one for one in read if isinstance(one, MatrixRow)]
-    return told + known_bugs(rows + [row for one in read if isinstance(one, Mutants) for row in one.mutants])
+    kind: Any = Printed  # a union is no type to mypy
+    read = [decoded(json.dumps(shape), kind) for shape in shapes]
+    return [row for one in read if isinstance(one, Stress | Explore) for row in printed.findings_of(one)]

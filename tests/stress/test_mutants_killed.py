@@ -12,6 +12,7 @@ from mutants.kill_matrix.contract_layer import contract_kill
 from mutants.kill_matrix.explored import HUNT, hunt
 from mutants.kill_matrix.layers import QUICK, kills_of
 from mutants.kill_matrix.matrix import kept_rows, matrix
+from mutants.kill_matrix.row import Kill
 from mutants.reference import MUTANTS, NOT_APPLICABLE
 from mutants.reference.broker_operations import BROKER_MUTANTS
 from mutants.reference.mutant import Mutant
@@ -19,7 +20,6 @@ from purgatorio.timer import wheel
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.mutant.patch import Patch
-from purgatorio_stress.printed import Kill
 from purgatorio_stress.random_program.registry import scenario_named
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS

@@ -26,16 +26,14 @@ A SOURCE is one of these:
   traces: files, folders or globs, which this command judges
   the folder of `purgatorio check --out`, with verdicts and no diagrams
   the folder of `purgatorio campaign --out`
-  the --json output of stress, explore, check or verify, or (in a checkout)
-    of `python -m mutants`
+  the --json output of stress, explore, check or verify
 
 \b
   purgatorio stress --json > stress.json
-  PYTHONPATH=tests python -m mutants --json > mutants.json
   purgatorio report runs/ nightly/ *.json --html page.html
 
-The worst result determines the exit status: 0 pass, 1 violated (or no test finds a known bug), 2 wrong usage or invalid
-input, 3 unknown.
+The worst result determines the exit status: 0 pass, 1 violated, 2 wrong usage or invalid input, 3
+unknown.
 """
 
 
@@ -59,7 +57,7 @@ def command(asked: ReportOptions) -> None:
     judged, findings, output = found.judged, found.findings, asked.output
     if not (judged.result.runs or findings):
         # A report without results must not pass.
-        raise click.UsageError("the sources hold no run, no scenario and no known bug")
+        raise click.UsageError("the sources hold no run and no scenario")
     if not judged.result.runs and (output.junit or output.sarif):
         raise click.UsageError("--junit and --sarif list runs, and the sources have no runs")
     failures = write_files(judged, output, findings)

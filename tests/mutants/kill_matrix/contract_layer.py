@@ -12,11 +12,11 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Final
 
+from mutants.kill_matrix.row import Kill
 from mutants.reference.mutant import Mutant
 from purgatorio_spec.proof.contracts import CONTRACTS, kernel_file, search_source
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.mutant.patch import Patch
-from purgatorio_stress.printed import Kill
 
 _BUDGET_S: Final = 5.0
 _NOT_ARITHMETIC: Final = "no function with a contract is changed"

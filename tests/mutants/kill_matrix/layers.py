@@ -25,6 +25,7 @@ from hypothesis_profiles import CI, HUNT
 from mutants.kill_matrix.contract_layer import contract_kill
 from mutants.kill_matrix.explored import hunt
 from mutants.kill_matrix.raced import stress_hunt
+from mutants.kill_matrix.row import Kill
 from mutants.reference.mutant import Mutant
 from purgatorio_spec.campaign import kills
 from purgatorio_spec.judge.rowwise import judge_run
@@ -33,7 +34,6 @@ from purgatorio_spec.trace.recorder import LogRow
 from purgatorio_stress.explorer.replay import BadToken, replay
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_random
-from purgatorio_stress.printed import Kill
 from purgatorio_stress.random_program.registry import scenario_named
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from reference.stateful.registry import SEARCHES, searches_for

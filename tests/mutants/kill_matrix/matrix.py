@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 
 from mutants.kill_matrix.layers import LAYERS, kills_of
+from mutants.kill_matrix.row import MatrixRow, Mutants, NotApplicable
 from mutants.reference import EQUIVALENT, MUTANTS, NOT_APPLICABLE
-from purgatorio_stress.printed import MatrixRow, Mutants, NotApplicable
 
 
 def matrix(

@@ -3,12 +3,12 @@
 import time
 from typing import Final
 
+from mutants.kill_matrix.row import Kill
 from mutants.reference.mutant import Mutant
 from purgatorio_stress.harness.batch import Batch, rng_of
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.seam import StopFlag
 from purgatorio_stress.harness.settings import drawn
-from purgatorio_stress.printed import Kill
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
