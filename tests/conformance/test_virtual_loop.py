@@ -14,7 +14,7 @@ from conformance.driven import broken
 from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.event_loop import VirtualLoop
-from purgatorio_conformance.suite.gated import SCOPE, of_timer, play
+from purgatorio_conformance.suite.gated import PLAN, SCOPE, of_timer, play
 
 MS: Final = 1_000_000
 PROMISE: Final = Promise(
@@ -88,6 +88,63 @@ def test_the_clock_stops_at_each_wait(spent: bool, monkeypatch: pytest.MonkeyPat
     judged = play(SCOPE, of_timer(PROMISE, lambda _: Adapter(spent=spent)))
     assert not judged.broken_off, judged.broken_off
     assert bool(broken(judged.result)) == spent
+
+
+class WaitingList:
+    """Waiters for items. Each sleeps for the rest of its time. `leaks`: a waiter that timed out stays in the list.
+    After logos-storage/logos-storage-nim#2."""
+
+    def __init__(self, *, leaks: bool) -> None:
+        self.loop, self.leaks, self.added = VirtualLoop(), leaks, 0
+        self.waiting: dict[int, asyncio.Future[None]] = {}
+
+    async def wait(self, item: int, seconds: float, task: Callable[[], None]) -> None:
+        future = self.waiting[item] = self.loop.create_future()
+        end = self.loop.time() + seconds
+        while not future.done() and (left := end - self.loop.time()) > 0:
+            await asyncio.wait([future], timeout=left)
+        if not future.done():
+            if not self.leaks:
+                del self.waiting[item]
+            task()
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> int:
+        self.added += 1
+        self.loop.begin(self.wait(self.added, delay_ns / 1e9, task))
+        return self.added
+
+    def cancel(self, item: int) -> bool:
+        future = self.waiting.pop(item, None)
+        if future is not None:
+            future.set_result(None)
+        return future is not None
+
+    def size(self) -> int:
+        return len(self.waiting)
+
+    def advance(self, by_ns: int) -> None:
+        self.loop.advance(by_ns)
+        self.loop.settle()
+
+    def close(self) -> None:
+        self.loop.close()
+
+
+@pytest.mark.parametrize("leaks", [False, True])
+def test_a_coroutine_waits_when_its_add_returns(leaks: bool) -> None:
+    """Also if a task adds it. A rest of less than a nanosecond ends."""
+    lacks = dict.fromkeys(("between-ticks", "far", "raising"), "a loop's time is a float")
+    promise = Promise(
+        "timer-cancel-barrier",
+        tick_ns=MS,
+        early_ns=1_000,
+        late_ns=MS,
+        longest_delay_ns=3_600_000 * MS,
+        lacks=lacks,
+    )
+    judged = play(PLAN, of_timer(promise, lambda _: WaitingList(leaks=leaks)))
+    assert not judged.broken_off, judged.broken_off
+    assert broken(judged.result) == ({"T4", "T5"} if leaks else set())
 
 
 def test_an_error_that_nobody_retrieves_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:

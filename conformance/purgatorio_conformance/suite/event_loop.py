@@ -28,11 +28,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._numbers = itertools.count()
 
     def begin(self, coroutine: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
-        """Create a task, and run it up to its first wait, as an `await` of the coroutine does. If a callback runs, the
-        task begins after it."""
-        task = self.create_task(coroutine)
-        if not self.is_running():
+        """Create a task, and run it up to its first wait, as an `await` of the coroutine does, also inside a task."""
+        task, outer = self.create_task(coroutine), asyncio.current_task(self)
+        if outer is not None:
+            asyncio.tasks._leave_task(self, outer)
+        try:
             self._run(self._next.pop())
+        finally:
+            if outer is not None:
+                asyncio.tasks._enter_task(self, outer)
         return task
 
     def run(self, by_ns: int) -> None:
@@ -73,11 +77,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _run(self, handle: asyncio.Handle) -> None:
         if not handle.cancelled():
+            outer = asyncio._get_running_loop()
             asyncio._set_running_loop(self)
             try:
                 handle._run()
             finally:
-                asyncio._set_running_loop(None)
+                asyncio._set_running_loop(outer)
 
     def time(self) -> float:
         return self._now_ns / 1e9
@@ -97,8 +102,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         *args: *_Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
+        # A wait for the rest of a time may be less than a nanosecond: it ends later, or it would come again for ever.
+        due_ns = max(round(when * 1e9), self._now_ns + (when > self.time()))
         handle = asyncio.TimerHandle(when, callback, args, self, context)
-        heapq.heappush(self._timers, (round(when * 1e9), next(self._numbers), handle))
+        heapq.heappush(self._timers, (due_ns, next(self._numbers), handle))
         return handle
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
