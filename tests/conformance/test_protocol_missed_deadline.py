@@ -96,13 +96,15 @@ SLEEPER = program("sleeping_timer")
     [
         ("heap[0][1] == call['id']", ""),
         ("len(heap) == 1", r"T2 is broken: (first|second)-"),
+        ("heap[0][1] == call['id'] != first", r"T11 is broken: (first|second)-"),
         ("call['m'] == 'add'", r"T11 is broken: (first|second)-"),
     ],
 )
 def test_a_thread_that_sleeps_until_a_later_task_is_woken(
     wakes: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the new first task, also by a moved one, and not only by the first of all (threadly#189)."""
+    """By the new first task, also by a moved one, also if it was the first before (jellydator/ttlcache#204), and not
+    only by the first of all (threadly#189)."""
     monkeypatch.setattr(missed_deadline, "_SLEPT_LEAST", 1 if found else 3)
     place = tmp_path / "sleeper.py"
     place.write_text(SLEEPER.replace("if {}:", f"if {wakes}:"))

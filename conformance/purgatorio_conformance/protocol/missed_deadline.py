@@ -7,9 +7,10 @@ milliseconds at a time. The longest of these sleeps is the measure of what count
 very late, the machine may be the reason for any lateness, and the result does not count.
 
 After some attempts, the program starts anew: a thread that looks at times of its own may be late after one start, and
-nearly in time after another. In every second attempt, another task with a later deadline waits too, and a thread sleeps
-until this deadline. Then two tasks with earlier deadlines are added, one after the other. Each must wake the thread. If
-a task can be moved, each of the two is in half of these attempts a waiting task that is moved to an earlier deadline.
+nearly in time after another. Two tasks are added in each attempt, one after the end of the other. In every second
+attempt, another task with a later deadline waits too, and a thread sleeps until this deadline. Each of the two must
+wake the thread. If a task can be moved, each of the two is in half of the attempts a waiting task that is moved to an
+earlier deadline: it is the first task before the move, or it becomes the first task.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_spec.show.visible import first_few
 
-_TASKS, _STARTED_AFTER = 12, 3
+_ATTEMPTS, _STARTED_AFTER = 12, 3
 _SLEPT_LEAST: Final = 3
 """The subject fails if it sleeps past the deadlines of this number of tasks."""
 _PAUSES_NS: Final = (0, 250 * MS)
@@ -105,7 +106,7 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
     move = Reset if "reset" in can else Add if "add-again" in can else None
 
     def begin(name: str, delay_ns: int) -> None:
-        if move is None or number % 4 != 3:
+        if move is None or number % 4 < 2:
             session.call(wait_call(part, name, delay_ns))
         else:
             session.call(wait_call(part, name, description.rounded(bound_ns + _LONGEST_NS)))
@@ -115,17 +116,15 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
     if description.fit(_LONGEST_NS) != description.rounded(_LONGEST_NS):
         return ""
     with _Naps() as naps:
-        for number in range(_TASKS):
+        for number in range(_ATTEMPTS):
             session.listen(time.monotonic() + rng.randrange(*_PAUSES_NS) / 1e9)
             if number % _STARTED_AFTER == 0:
                 while session.conversation.loose():
                     session.hear_on()
                 session.call(Start(part, "real"))
-            names = [f"alone-{number}"]
             if number % 2:
-                names = [f"first-{number}", f"second-{number}"]
                 session.call(wait_call(part, f"later-{number}", description.rounded(bound_ns + _LONGEST_NS)))
-            for name in names:
+            for name in (f"first-{number}", f"second-{number}"):
                 delay_ns = description.rounded(max(rng.randrange(*_DELAYS_NS), description.least_delay_ns))
                 naps.begin()
                 begin(name, delay_ns)
@@ -149,7 +148,7 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
             _wait(session, f"later-{number}")
             if conversation.pending:
                 break
-    return "" if 2 * seen >= _TASKS else TOO_BUSY
+    return "" if seen >= _ATTEMPTS else TOO_BUSY
 
 
 def _slept_s(
