@@ -11,7 +11,6 @@ On the reaper's own thread, `await_shutdown` returns at once, because a thread c
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import TypeVarTuple
 
 from purgatorio.faults import CONTAIN, Exits, FaultPolicy
@@ -139,7 +138,7 @@ class ReaperTimer(Owned):
         """Run `function(*args)` once, `delay_ms` from now. Returns a handle for `cancel`."""
         wheel = self._wheel
         if wheel is not None:
-            return wheel.call_later(delay_ms, partial(function, *args) if args else function)
+            return wheel.call_later(delay_ms, function, *args)
         task = ActionTask(delay_ms, bound(function, args), sync=self._sync)
         self._timer.add(task)
         return task

@@ -21,6 +21,7 @@ executor or fault policy is called under the lock.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NewType
 
 from purgatorio.clock import Clock, MonotonicClock, nanoseconds
@@ -33,7 +34,7 @@ from purgatorio.owned import Owned
 from purgatorio.process import PROCESS, made_before_fork
 from purgatorio.sync import Executor, ExecutorClosed, Lock, Sync
 from purgatorio.threads import THREADS
-from purgatorio.timer.calls import Repeated, bound
+from purgatorio.timer.calls import Args, Repeated, bound
 from purgatorio.timer.hand_over import close_executor, given_executor
 from purgatorio.timer.intrusive.node import NOWHERE, Callback, Node
 from purgatorio.timer.intrusive.wheel import HANDLE_BITS, NO_CALLS, Calls, Due, Wheel
@@ -250,9 +251,9 @@ class IntrusiveTimer(Owned):
             self._alarm.ring()
         return handle  # type: ignore[return-value]  # a number or a node inside; `Handle(...)` would be a call
 
-    def call_later(self, delay_ms: int, callback: Callback) -> Handle:
-        """As `call_at`, with the deadline `delay_ms` from now. Takes no arguments for the function: pass a
-        `functools.partial`, or call `ReaperTimer.call_later`."""
+    def call_later(self, delay_ms: int, function: Callable[[*Args], object], *args: *Args) -> Handle:
+        """Run `function(*args)` once, `delay_ms` from now. Errors and handle as for `call_at`."""
+        callback: Callback = partial(function, *args) if args else function
         if not isinstance(callback, FUNCTIONS) or callback.__code__.co_flags & CO_COROUTINE:
             require_function(callback)
         if self._forks != PROCESS.forks:
