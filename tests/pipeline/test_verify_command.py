@@ -4,6 +4,7 @@ import json
 import shlex
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,8 @@ def test_a_run_that_a_task_ends_is_minimized(
     assert (shown.clause, calls) == (clause, ["start", "add", "add", "cancel", "advance"])
     drive.print_shortest([shown], [])
     assert ("62 more times these two lines" in capsys.readouterr().out) == (clause == "T3")
+    drive.print_shortest([replace(shown, calls=drive.SESSION_SHOWN + 1)], [])
+    assert capsys.readouterr().out.split("\n") == ["", f"{clause} in 41 calls: {shown.path}", "", ""]
     if clause == "T3":
         example = judge_file(shown.path, shown.run).example("T3", str(shown.path), whole=True)
         assert (len(example.rows), max(row.gap for row in example.rows)) == (11, 124)

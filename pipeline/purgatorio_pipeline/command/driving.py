@@ -144,7 +144,8 @@ def print_shortest(shown: Sequence[Minimal], notes: Sequence[str]) -> None:
         click.echo(f"\n{clauses} in {counted(first.calls, 'call')}: {path}")
         if first.stopped:
             click.echo(first.stopped)
-        session = _folded(first.session)
+        # The beginning of a long session shows nothing of the violation.
+        session = _folded(first.session) if first.calls <= SESSION_SHOWN else []
         for line in session[:SESSION_SHOWN]:
             click.echo(visible(line, TEXT_LIMIT))
         if len(session) > SESSION_SHOWN:
