@@ -123,7 +123,7 @@ def test_what_cannot_be_looked_into_is_not_kept(hidden: object) -> None:
 def test_greenlets_that_serve_many_runs_do_not_grow_deeper() -> None:
     """Each takes its depth of calls from where it is started: hundreds of runs must not add up to a RecursionError."""
     program = ScenarioProgram(SCENARIOS["earlier-against-sleep"], "pending-flag")
-    assert explore_bounded(program, Limits(violations=0)).schedules > 300
+    assert explore_bounded(program, Limits(violations=0, preemptions=3)).schedules > 300
 
 
 def test_ctrl_c_stops_the_search_and_is_no_bug_of_a_task() -> None:

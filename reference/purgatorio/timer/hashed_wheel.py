@@ -230,7 +230,7 @@ class HashedWheel(Calls):
             return
         if entry.deadline_tick <= cursor:
             self._take(entry)
-            refused = hand_over(entry.task, self._executor, self._faults, self._sync)
+            refused = self._hand_over(entry)
             if refused is not None:
                 raise refused
             return
@@ -286,7 +286,6 @@ class HashedWheel(Calls):
         exception."""
         left = iter(due)
         fired = 0
-        self._handing.set(True)
         try:
             for entry in left:
                 gone = entry.gone.get()
@@ -296,17 +295,25 @@ class HashedWheel(Calls):
                     # `remove` yet.
                     continue
                 fired += 1
-                refused = hand_over(entry.task, self._executor, self._faults, self._sync)
+                refused = self._hand_over(entry)
                 if refused is not None:
                     self._keep(entry)
                     raise refused
         finally:
-            self._handing.set(False)
             for entry in left:
                 if not entry.gone.get():
                     self._take(entry)
                     self._keep(entry)
         return fired
+
+    def _hand_over(self, entry: HashedEntry) -> BaseException | None:
+        """Submit the task. `_handing` is True meanwhile: a task that runs here finds its own thread under the lock."""
+        outer = self._handing.get()
+        self._handing.set(True)
+        try:
+            return hand_over(entry.task, self._executor, self._faults, self._sync)
+        finally:
+            self._handing.set(outer)
 
     def _entries(self) -> list[HashedEntry]:
         return [entry for place in (self._refused, *self._slots) for entry in place.get()]
@@ -348,8 +355,8 @@ class HashedWheel(Calls):
 
     def _end_threads(self) -> None:
         with self._lock:
-            worker = self._worker.get()
-        joined = worker is not None and not worker.is_current() and not self._executor.is_current()
+            worker, inside = self._worker.get(), self._handing.get() or self._executor.is_current()
+        joined = worker is not None and not inside and not worker.is_current()
         if worker is not None and joined:
             worker.join()
         try:

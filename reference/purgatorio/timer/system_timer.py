@@ -12,12 +12,12 @@ Surprising properties.
   is due.
 * There is no largest delay, because the timer creates levels when a delay needs them. A delay of `2**63 - 1` ms with 20
   buckets in a level takes 15 levels.
-* [T3] If the executor refuses a task, the task goes to an extra bucket that is due at once. The drain ends after the
-  current bucket and raises the exception. The next drain passes the task to the executor again.
+* [T3] If the executor refuses a task, the drain raises the exception. This task and all later tasks go to an extra
+  bucket that is due at once. The next drain passes them to the executor again.
 
 Lock order: the read or write side of the timer's lock, then a bucket, then an entry. Adds take the read side. A drain
 holds the write side from its first bucket to its last bucket, so the clock does not move during an add. A cancel takes
-neither side.
+neither side. Tasks are passed to the executor without a lock.
 
 Lock rule: a drain polls buckets from the queue only under the write lock [T1]. (Kafka polls before it takes the lock,
 which is safe with one reaper for each timer.) Otherwise, for example with three buckets of 1 ms: (1) Drain A polls the
@@ -71,39 +71,44 @@ class SystemTimer(ExecutorTimer):
         raises the executor's exception, and the task is not pending."""
         self._admit(task)
         with self._gate.read:
-            due_ms = deadline_ms(self._clock, task.delay_ms)
-            refused = self._add_entry(TimerTaskEntry(task, due_ms, self._sync))
+            entry = TimerTaskEntry(task, deadline_ms(self._clock, task.delay_ms), self._sync)
+            waits = self._add_entry(entry)
+        # Outside the lock, because a `DirectExecutor` runs the task here: (1) The task waits for another thread, such
+        # as the reaper, or for its lock. (2) This thread waits for the lock of the timer.
+        refused = None if waits else self._hand_over(task)
         if refused is not None:
             raise refused
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """See `Timer.advance_clock`. Drains all due buckets under one write lock. Also returns False if a concurrent
+        """See `Timer.advance_clock`. Empties all due buckets under one write lock. Also returns False if a concurrent
         drain took all due buckets."""
         self._require_made_here()
         if self.undriven is not None:
             self.undriven.driven.set(True)
         if not self._queue.await_due(timeout_ms):
             return False
-        errors: list[BaseException] = []
-        refused: list[TimerTaskEntry] = []
+        due: list[TimerTaskEntry] = []
 
         def reinsert(entry: TimerTaskEntry) -> None:
-            error = self._add_entry(entry)
-            if error is not None:
-                errors.append(error)
-                refused.append(entry)
+            if not self._add_entry(entry):
+                due.append(entry)
 
         with self._gate.write:
             first = bucket = self._queue.poll()
-            try:
-                while bucket is not None:
-                    self._wheel.advance_clock(bucket.expiration_ms())
-                    bucket.flush(reinsert)
-                    bucket = None if errors else self._queue.poll()
-            finally:
-                self._keep(refused, bucket)
-        if errors:
-            raise errors[0]
+            while bucket is not None:
+                self._wheel.advance_clock(bucket.expiration_ms())
+                bucket.flush(reinsert)
+                bucket = self._queue.poll()
+        left = iter(due)
+        try:
+            # Outside the lock, as in `add`.
+            for entry in left:
+                refused = None if entry.cancelled() else self._hand_over(entry.task)
+                if refused is not None:
+                    self._keep([entry])
+                    raise refused
+        finally:
+            self._keep([*left])
         return first is not None
 
     def size(self) -> int:
@@ -132,27 +137,20 @@ class SystemTimer(ExecutorTimer):
             wheel = wheel.overflow()
         require(linked == self.size(), f"size() is {self.size()}, linked are {linked}")
 
-    def _add_entry(self, entry: TimerTaskEntry) -> BaseException | None:
-        """Adds the entry to the wheel, or passes it to the executor if it is due. Ignores it if it is cancelled.
-        Returns the exception of the executor, if there was one."""
-        if self._wheel.add(entry) or entry.cancelled():
-            return None
-        return self._hand_over(entry.task)
+    def _add_entry(self, entry: TimerTaskEntry) -> bool:
+        """Adds the entry to the wheel. False if it is due, and must be passed to the executor."""
+        return self._wheel.add(entry) or entry.cancelled()
 
-    def _keep(self, refused: list[TimerTaskEntry], half: TimerTaskList | None) -> None:
-        """Keeps the refused entries, and the rest of a bucket whose flush ended with an exception, for the next drain
-        (which may come at once)."""
-        for entry in refused:
-            self._keep_one(entry)
-        if half is not None and half is not self._refused:
-            half.flush(self._keep_one)
-        if self._refused.entries():
-            changed = self._refused.set_expiration(self._wheel.clock_ms())
-            if changed or half is self._refused:
+    def _keep(self, entries: list[TimerTaskEntry]) -> None:
+        """Keeps entries that the executor refused, or that an exception left, for the next drain (which may come at
+        once)."""
+        if not entries:
+            return
+        with self._gate.read:
+            for entry in entries:
+                self._refused.add(entry)
+                if entry.cancelled():
+                    # As in `TimingWheel.add`.
+                    entry.remove()
+            if self._refused.set_expiration(self._wheel.clock_ms()):
                 self._queue.offer(self._refused)
-
-    def _keep_one(self, entry: TimerTaskEntry) -> None:
-        self._refused.add(entry)
-        if entry.cancelled():
-            # As in `TimingWheel.add`.
-            entry.remove()
