@@ -162,6 +162,7 @@ class ReaperTimer(Owned):
 
     def advance_clock(self, timeout_ms: int) -> bool:
         """Raises RuntimeError, because only the reaper drains this timer."""
+        self._require_made_here()
         raise RuntimeError("this timer has a reaper that drains it")
 
     def size(self) -> int:

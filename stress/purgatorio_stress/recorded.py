@@ -137,6 +137,11 @@ class RecordedTimer:
         self._clock = clock
         self._recording = recording
 
+    @property
+    def undriven(self) -> object:
+        """The guard of the timer, if any."""
+        return getattr(self._timer, "undriven", None)
+
     def add(self, task: TimerTask) -> None:
         """See `Timer.add`."""
         if not isinstance(task, RecordedOperation):

@@ -10,10 +10,8 @@ from purgatorio import (
     IntrusiveTimer,
     LoopExecutor,
     ManualClock,
-    QueuedExecutor,
 )
 from purgatorio.faults import PROPAGATE
-from purgatorio.timer.task import ActionTask
 
 
 def test_callbacks_run_on_the_loop_s_thread_in_order() -> None:
@@ -67,49 +65,3 @@ def test_a_closed_loop_refuses_and_the_timer_keeps_the_task() -> None:
     with pytest.raises(ExecutorClosed):
         timer.advance_clock(0)
     assert timer.size() == 1
-
-
-@pytest.mark.parametrize("integer_handles", [True, False])
-def test_a_cancel_on_the_loop_stops_what_the_loop_has_not_begun(integer_handles: bool) -> None:
-    """As asyncio's: the deadline has passed and the loop has the batch, but has not run it. A moved task runs once, at
-    its new deadline. The negative control is another executor, where what a drain has taken runs."""
-    ran: list[str] = []
-
-    def cancel_late(executor: LoopExecutor | QueuedExecutor) -> tuple[IntrusiveTimer, ManualClock]:
-        ran.clear()
-        clock = ManualClock()
-        timer = IntrusiveTimer("t", clock=clock, executor=executor, integer_handles=integer_handles)
-        task, moved = (ActionTask(5, lambda name=name: ran.append(name)) for name in ("task", "moved"))  # type: ignore[misc]  # the default is the point
-
-        def cancel_second() -> None:
-            ran.append("first")
-            timer.cancel(second)
-
-        first = timer.call_later(5, cancel_second)
-        second = timer.call_later(5, lambda: ran.append("second"))
-        handle = timer.call_later(5, lambda: ran.append("handle"))
-        timer.add(task)
-        timer.add(moved)
-        clock.advance(5)
-        timer.advance_clock(0)
-        for cancelled in (handle, task):
-            timer.cancel(cancelled)
-        timer.add(moved)
-        assert (ran, timer.size(), first == second) == ([], 1, False)
-        return timer, clock
-
-    async def main() -> None:
-        timer, clock = cancel_late(LoopExecutor(asyncio.get_running_loop()))
-        await asyncio.sleep(0)
-        assert ran == ["first"]
-        clock.advance(5)
-        timer.advance_clock(0)
-        await asyncio.sleep(0)
-        assert ran == ["first", "moved"]
-        timer.close()
-
-    asyncio.run(main())
-    executor = QueuedExecutor()
-    cancel_late(executor)
-    executor.run_all()
-    assert sorted(ran) == ["first", "handle", "moved", "second", "task"]

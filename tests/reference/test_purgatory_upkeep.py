@@ -23,9 +23,8 @@ from purgatorio import (
     openmetrics,
 )
 from purgatorio.delayed.dialect import Dialect
-from purgatorio.owned import Owned
 from purgatorio.reaper import Reaper
-from reference.waiting import DIALECTS, TIMERS, Reports, Request, quiet_world
+from reference.waiting import DIALECTS, Reports, Request, quiet_world
 
 both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 
@@ -62,15 +61,6 @@ def test_on_expiration_after_an_on_complete_that_raised(dialect: Dialect, contai
     assert ("expire" in broken.log) is contained
     assert broken.is_completed()
     assert sound.log[-1] == "expire"
-
-
-@both
-def test_an_exception_in_the_first_try_registers_nothing(dialect: Dialect) -> None:
-    """The caller gets the exception, and no state is left."""
-    _, purgatory = quiet_world()
-    with pytest.raises(LookupError):
-        purgatory.try_complete_else_watch(Request(dialect=dialect, during_try=burst), ["key"])
-    assert (purgatory.watched(), purgatory.num_delayed()) == (0, 0)
 
 
 class Forgetful(Request):
@@ -263,20 +253,6 @@ def test_a_closed_timer_refuses_a_registration(dialect: Dialect, completes: bool
         if completes:
             assert purgatory.try_complete_else_watch(late, ["a"])
             assert late.log[-1] == "complete"
-
-
-class _NeverEnds(DirectExecutor):
-    def await_termination(self, timeout_ms: int) -> bool:
-        return False
-
-
-@pytest.mark.parametrize("make", TIMERS.values(), ids=TIMERS)
-def test_a_close_says_what_still_runs(make: Callable[..., Owned], caplog: pytest.LogCaptureFixture) -> None:
-    """After its 10 s, by the name of the timer; nothing if all has ended."""
-    make(executor=DirectExecutor()).close()
-    assert not caplog.messages
-    make(executor=_NeverEnds()).close()
-    assert caplog.messages == ["timer 't' is closed, but a function of it still runs after 10000 ms"]
 
 
 def test_shutdown_from_a_callback_returns() -> None:

@@ -22,8 +22,6 @@ from purgatorio import (
     TimerClosed,
 )
 from purgatorio.clock import Clock
-from purgatorio.sync import Condition, Lock
-from purgatorio.threads import ThreadingSync
 from reference.waiting import TIMERS, Note, Request, Stepped
 
 KINDS: dict[str, Callable[..., Stepped]] = {
@@ -313,37 +311,3 @@ def test_the_mock_timer() -> None:
     assert timer.advance_clock(100)
     assert [name for name, _ in notes] == [10, 30]
     assert timer.size() == 0
-
-
-class Notified(ThreadingSync):
-    """Each wait of a condition ends after 150 ms of the manual clock, with a notification: a task was drained."""
-
-    def __init__(self, clock: ManualClock) -> None:
-        self.clock = clock
-        self.waits_ms: list[int | None] = []
-        self.wheel: HashedWheel | None = None
-
-    def condition(self, lock: Lock, name: str = "") -> Condition:
-        return self
-
-    def wait(self, timeout_ms: int | None = None) -> bool:
-        self.waits_ms.append(timeout_ms)
-        assert self.wheel is not None
-        self.clock.advance(150 if timeout_ms is None else min(timeout_ms, 150))
-        self.wheel.advance_clock(0)
-        return timeout_ms is None or timeout_ms > 150
-
-    def notify_all(self) -> None:
-        """No thread waits."""
-
-
-def test_a_stop_waits_no_longer_than_its_time_out() -> None:
-    """A notification does not begin the time-out again."""
-    clock = ManualClock()
-    sync = Notified(clock)
-    sync.wheel = wheel = HashedWheel("t", clock=clock, executor=QueuedExecutor(), sync=sync)
-    for number in range(1, 8):
-        wheel.add(ActionTask(150 * number, print))
-    assert not wheel.stop_after_pending(200)
-    assert sync.waits_ms == [200, 50]
-    assert wheel.stop_after_pending()

@@ -7,6 +7,7 @@ import pytest
 from purgatorio_spec.oracle.timer_history import TimerCall, TimerRules, judge_task, possible_sizes
 
 LOOSE, STRICT, DRIVEN = TimerRules(), TimerRules(strict=True), TimerRules(driven=True)
+RECALLS = TimerRules(recalls=True)
 
 
 def calls(text: str) -> tuple[TimerCall, ...]:
@@ -48,6 +49,16 @@ CASES = {
     ),
     "an add after the close": (STRICT, "close 0-1 0, add 2-3 9 closed", "T3: close 0-1 0, add 2-3 9"),
     "a timer that drives itself is late": (DRIVEN, "add 0-1 3, fired 2 3", "T2: add 0-1 3, fired 2 4"),
+    "a loop does not run what was cancelled after the drain": (
+        RECALLS,
+        "add 0-1 3, drain 2-3 3, cancel 4-5 3",
+        "T3: add 0-1 3, drain 2-3 3, cancel 4-5 3, fired 6 3",
+    ),
+    "a loop runs a task once that was moved after the drain": (
+        RECALLS,
+        "add 0-1 3, drain 2-3 3, add 4-5 9, drain 6-7 9, fired 8 9",
+        "T1: add 0-1 3, drain 2-3 3, add 4-5 9, fired 6 3",
+    ),
     "refused and never offered again": (
         LOOSE, "add 0-1 3, drain 2-3 3, fired 4 3", "T3: add 0-1 3, drain 2-3 3 refused, drain 4-5 3",
     ),

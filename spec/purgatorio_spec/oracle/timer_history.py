@@ -26,10 +26,12 @@ _NEVER: Final = 1 << 80
 @dataclass(frozen=True, slots=True)
 class TimerRules:
     """`strict`: after a close, no task can be added, and waiting tasks are dropped. `driven`: the timer has its own
-    thread, which drains it as soon as a task is due, before time moves on."""
+    thread, which drains it as soon as a task is due, before time moves on. `recalls`: the executor is an event loop,
+    and all calls are made on its thread. So a cancel or a move also stops a task that was handed over."""
 
     strict: bool = False
     driven: bool = False
+    recalls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ class _Follower:
             if call.do == "add":
                 yield from self._added(call, (waits, handed, closed, rest), at)
             elif call.do == "cancel":
-                yield None, handed, closed, rest
+                yield None, () if self._rules.recalls else handed, closed, rest
             elif call.do != "stop" or _in(waits, call) is (self._task in call.answer) or self._changed(call):
                 drops = _in(waits, call) and call.do != "finish"
                 if not (drops and strict):
@@ -229,6 +231,8 @@ class _Follower:
 
     def _added(self, call: TimerCall, state: _State, at: int) -> Iterator[_State]:
         waits, handed, closed, rest = state
+        if self._rules.recalls and not call.error:
+            state = waits, handed, closed, rest = waits, (), closed, rest
         if waits is not None:
             # The task leaves its old place first.
             yield None, handed, closed, rest | {self._calls.index(call)}

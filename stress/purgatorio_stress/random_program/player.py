@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from greenlet import GreenletExit
 
+from purgatorio.process import PROCESS, MadeBeforeFork
 from purgatorio.sync import ExecutorClosed
 from purgatorio.timer.interface import TimerClosed
 from purgatorio_stress.explorer.program import Broken
@@ -26,6 +27,11 @@ AT: Final = " | "
 """The separator in labels `act | place | other act`: the other act began while the act was paused before the place."""
 
 BEFORE, THREAD, CALLBACK = "b", "t", "c"
+
+
+_OF_THREADS: Final = ("turn", "drain")
+_CAUGHT: Final = ("run", "action", "try_complete", "on_complete", *_OF_THREADS)
+"""Where a fault policy is told of an exception: of a callback, or of a thread by its name (`_OF_THREADS`)."""
 
 
 class Planned(Exception):
@@ -98,6 +104,17 @@ class Player:
             call()
             self.breaks("CHECK", what, f"a wrong argument was taken: {call}")
 
+    def in_child(self, close: Callable[[], object], *calls: Callable[[], object]) -> None:
+        """As in the child of a fork: the calls must raise MadeBeforeFork, and `close` must have no effect."""
+        PROCESS.forks += 1
+        try:
+            for call in calls:
+                self.must_refuse(call, MadeBeforeFork, "in a child")
+            if close():
+                self.breaks("CHECK", "in a child", "close() closed what belongs to the parent")
+        finally:
+            PROCESS.forks -= 1
+
     def run_until_empty(self, run_all: Callable[[], object]) -> None:
         """Call `run_all` again after each planned exit, because the exit leaves the other actions in the queue."""
         ended = False
@@ -162,6 +179,9 @@ class Player:
         for error in contained:
             if not isinstance(error, Planned):
                 yield Broken("O8", "faults", f"{type(error).__name__}: {error}")
+        for where, subject in self.world.contained.of:
+            if where not in _CAUGHT or isinstance(subject, str) != (where in _OF_THREADS):
+                yield Broken("O8", "faults", f"caught in {where!r} of {subject!r}")
         dropped = [one for one in self.planned if not any(one is error for error in (*contained, *self.told))]
         if dropped and not (self.tells_the_first and len(dropped) < len(self.planned)):
             seen = f"{len(dropped)} of {len(self.planned)} exceptions of callbacks were dropped"

@@ -15,9 +15,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from purgatorio import ActionQueue, DelayedOperation, Purgatory, QueuedExecutor, ReaperTimer, SystemTimer
+from purgatorio import (
+    ActionQueue,
+    DelayedOperation,
+    DirectExecutor,
+    Purgatory,
+    QueuedExecutor,
+    ReaperTimer,
+    SystemTimer,
+)
 from purgatorio.delayed.gauges import GaugeRegistry
 from purgatorio.sync import Executor, ExecutorClosed
 from purgatorio.timer import IntrusiveTimer
@@ -25,6 +33,7 @@ from purgatorio.timer.interface import Timer, TimerClosed
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.random_program.act import Drawn
 from purgatorio_stress.random_program.player import Planned, PlannedExit, Player, vocabulary
+from purgatorio_stress.random_program.timer_player import FiringExecutor, TestedGuard
 from purgatorio_stress.scenario.world import FOREVER_MS, Operation, World
 
 _KEYS: Final = (("a",), ("a", "b"), ("b", "a"), ("b",), ("a", "a"), ("a", "b", "c"))
@@ -43,6 +52,7 @@ _WRONG_KEYS: Final[tuple[Callable[[], Any], ...]] = (
     *(lambda: ["a", []], lambda: ({}, "a")),
 )
 """Refused with ValueError, and with TypeError. Created each time, because an iterator can be used once."""
+_INLINE: Final = 3
 _FOREVER: Final = -1
 _OWN: Final = 0
 _REGISTERS: Final = ("register", "enter", "give")
@@ -64,25 +74,49 @@ class _Operation(Operation):
         )
         if lock != _OWN:
             self.lock = player.groups[lock - 1]
+        self._player = player
+        self._number = number
+
+    def run(self) -> None:
+        """The time-out. If it completes the operation, `on_expiration` follows, also after an exit."""
+        me = self._player.running[self._number] = self._player.thread()
+        try:
+            super().run()
+        except PlannedExit:
+            self._player.ran(self._number, me)
+            raise
+        self._player.ran(self._number, me)
+
+
+class _Plain(DelayedOperation):
+    """An operation that is never ready, and not recorded."""
+
+    def try_complete(self) -> bool:
+        return False
+
+    def on_complete(self) -> None: ...
 
 
 class PurgatoryPlayer(Player):
-    """Settings: timer (0: none, 1: `SystemTimer`, 2: `IntrusiveTimer`), purge interval, `complete_at_shutdown`,
-    reaper."""
+    """Settings: timer (0: none, 1: `SystemTimer`, 2: `IntrusiveTimer`, `_INLINE`: as 1, on a `DirectExecutor`), purge
+    interval, `complete_at_shutdown`, reaper."""
 
     def __init__(self, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
         kind, self.purge_interval, completes, reaper = drawn.settings
         self.groups = [world.sync.rlock(f"group-{name}") for name in ("x", "y")]
         self.actions = ActionQueue(faults=world.faults, sync=world.sync)
-        self.executor = None if reaper else QueuedExecutor(faults=world.faults, sync=world.sync)
+        queue = QueuedExecutor(faults=world.faults, sync=world.sync)
+        inline = kind == _INLINE
+        self.executor = FiringExecutor(DirectExecutor()) if inline else FiringExecutor(queue, queue.run_all)
+        self.guard: TestedGuard | None = None
         self.reaper = bool(reaper) and kind > 0
         self.calls_back_on_callers = not reaper
         self.timed = kind > 0
         self.completes = bool(completes)
         self.registry = GaugeRegistry(sync=world.sync)
         self.purgatory = world.purgatory(
-            self._timer(kind, self.executor),
+            self._timer(kind, None if reaper and not inline else self.executor),
             registry=self.registry,
             purge_interval=self.purge_interval,
             reaper=self.reaper,
@@ -93,6 +127,10 @@ class PurgatoryPlayer(Player):
         self.tries: dict[int, int] = {}
         self.arriving: dict[int, int] = {}
         """By operation, the thread of a registration whose first try has not returned."""
+        self.running: dict[int, int] = {}
+        """By operation, the thread of its time-out."""
+        self.timed_out: set[int] = set()
+        """The operations that their time-outs completed, without a call of `on_expiration` yet."""
         self.evented: set[int] = set()
         self.given_back: set[str] = set()
         self.shut: list[bool] = []
@@ -108,9 +146,14 @@ class PurgatoryPlayer(Player):
         if kind == 0:
             return None
         parts = self.world.timer_parts(executor)
-        if kind == 1:
-            return SystemTimer("timer", wheel_size=2, **parts)
-        return IntrusiveTimer("timer", wheel_size=2, levels=1, **parts)
+        timer: SystemTimer | IntrusiveTimer = (
+            SystemTimer("timer", wheel_size=2, **parts)
+            if kind in (1, _INLINE)
+            else IntrusiveTimer("timer", wheel_size=2, levels=1, **parts)
+        )
+        if len(self.drawn.threads) == 1:
+            timer.undriven = self.guard = TestedGuard(self.world, timer.size)
+        return timer
 
     def act_ended(self) -> None:
         """Run the action queue, as a request handler does at its end."""
@@ -138,6 +181,8 @@ class PurgatoryPlayer(Player):
         `pending-flag`."""
         if self.drawn.things[1:] == () and not self.left_at_completion:
             self.left_at_completion.append(self.purgatory.inner.watched())
+        if self.running.get(number) == self.thread():
+            self.timed_out.add(number)
         self.call_back("complete", number)
 
     def tried(self, number: int) -> None:
@@ -150,10 +195,16 @@ class PurgatoryPlayer(Player):
 
     def expired(self, number: int) -> None:
         """The callback at expiry, on the executor without a lock. The same thread then runs the action queue."""
+        self.timed_out.discard(number)
         try:
             self.call_back("expire", number)
         finally:
             self._run_queue()
+
+    def ran(self, number: int, thread: int) -> None:
+        """The time-out has run on this thread."""
+        if number in self.timed_out and self.running.pop(number) == thread:
+            self.breaks("O3", f"op-{number}", "its time-out completed it, and did not call on_expiration")
 
     # The verbs.
 
@@ -202,8 +253,47 @@ class PurgatoryPlayer(Player):
         for name in ("timer", "faults", "registry"):
             self.must_refuse(partial(make, **{name: object()}), TypeError, "a part")
         self.must_refuse(partial(make, name=1), TypeError, "a name")
+        for name in ("dialect", "lock", "faults"):
+            made: Callable[..., object] = partial(_Plain, 1, sync=sync)
+            self.must_refuse(partial(made, **{name: object()}), TypeError, "a part")
+        self.must_refuse(partial(self.actions.add, cast(Any, None)), TypeError, "an action")
+        if self.guard is not None and self.reaper:
+            self.must_refuse(partial(make, timer=inner._timer, reaper=True), ValueError, "a second reaper")
+        if self.alone and not self.shut:
+            self._second_purgatory()
         if self.alone and inner.watched() != before:
             self.breaks("CHECK", "purgatory", f"{inner.watched() - before} more are watched after refusals")
+
+    def _second_purgatory(self) -> None:
+        """Another purgatory in the registry, with a timer of its own, which it closes."""
+        sync, registry = self.world.sync, self.registry
+        make = partial(Purgatory[DelayedOperation], reaper=False, sync=sync, faults=self.world.faults)
+        self.must_refuse(partial(make, "purgatory", registry=registry), ValueError, "a name")
+        other = make('a"\\\n', registry=registry)
+        if [one.name for one in registry.members()] != ["purgatory", other.name]:
+            self.breaks("P2", "gauge", f"exported: {registry.members()}")
+        if '="a\\"\\\\\\n"} 0\n' not in registry.openmetrics():
+            self.breaks("P2", "gauge", f"a name is not escaped: {registry.openmetrics()}")
+        other.close()
+        late = _Plain(5, sync=sync)
+        if not other.try_complete_else_watch(late, ["a"]) or not late.is_completed():
+            self.breaks("O5", "purgatory", "registered after the shutdown, and not completed")
+        other = make("other", complete_at_shutdown=False)
+        other.close()
+        self.must_refuse(
+            partial(other.try_complete_else_watch, _Plain(5, sync=sync), ["a"]), TimerClosed, "timer"
+        )
+        if other.watched():
+            self.breaks("P2", "gauge", f"{other.watched()} are watched after the refusal")
+
+    def do_fork(self) -> None:
+        """The calls of a child process, which has no thread of the purgatory."""
+        inner, operation = self.purgatory.inner, _Plain(1, sync=self.world.sync)
+        calls: list[Callable[[], object]] = [partial(inner.check_and_complete, "a")]
+        calls += [partial(inner.try_complete_else_watch, cast(Any, operation), ["a"])]
+        calls += [partial(inner.cancel_for_key, "a")]
+        calls += [inner.purge_if_needed, inner.watched, inner.num_delayed, inner.gauges, inner.pass_time]
+        self.in_child(inner.close, *calls)
 
     def do_ready(self, number: int) -> None:
         """Make the condition true, without a check of a key."""
@@ -265,15 +355,31 @@ class PurgatoryPlayer(Player):
 
     def do_turn(self) -> None:
         """Call `pass_time` if there is no reaper, then run the expired operations."""
-        if not self.reaper:
-            with self.drained():
-                self.purgatory.inner.pass_time(0)
+        self._pass_time(0)
         self.do_run()
+
+    def do_linger(self, timeout_ms: int) -> None:
+        """Call `pass_time`, which waits for an expiry."""
+        if self.timed and self.is_live():
+            self._pass_time(timeout_ms)
+
+    def _pass_time(self, timeout_ms: int) -> None:
+        if self.reaper:
+            return
+        taken = self.executor.taken[0]
+        before_ms, told = self.world.run.now_ms, True
+        with self.drained(), self.owned():
+            told = self.purgatory.inner.pass_time(*[timeout_ms][: timeout_ms > 0])
+        waited_ms = self.world.run.now_ms - before_ms
+        found = self.executor.taken[0] > taken
+        if self.alone and not told and (found or (waited_ms < timeout_ms and not self.shut)):
+            self.breaks(
+                "T2", "purgatory", f"pass_time({timeout_ms}) is {told} after {waited_ms} ms, {found=}"
+            )
 
     def do_run(self) -> None:
         """Run the actions that the timer has submitted."""
-        if self.executor is not None:
-            self.run_until_empty(self.executor.run_all)
+        self.run_until_empty(self.executor.run_all)
 
     def do_pass(self, by_ms: int) -> None:
         if not self.reaper:
@@ -283,16 +389,21 @@ class PurgatoryPlayer(Player):
         self.shut.append(False)
         known = [*self.operations, *self.churned]
         before = sum(operation.is_completed() for operation in known)
+        driven = self.guard is None or self.guard.driven.get()
         try:
             completed = self.purgatory.inner.close()
         finally:
             self.shut[0] = True
         reaper = self.purgatory.inner._reaper
-        if reaper is not None and len(self.shut) == 1 and not reaper._worker.join(0):
+        ended = reaper is None or reaper._worker.is_current() or reaper._worker.join(0)
+        if len(self.shut) == 1 and not ended:
             self.breaks("P3", "purgatory", "it is closed, and its reaper continues")
         after = sum(operation.is_completed() for operation in known)
         if self.alone and not self.drawn.callbacks and completed != after - before:
             self.breaks("O7", "purgatory", f"close() is {completed}, and completed {after - before}")
+        warned = self.guard is not None and any(warned for _, _, warned in self.guard.asked)
+        if self.alone and len(self.shut) == 1 and not driven and warned != (completed > 0):
+            self.breaks("CHECK", "purgatory", f"close() completed {completed}, no thread drained, {warned=}")
 
     def do_hold(self, group: int) -> None:
         """Acquire and release the lock of a group."""
@@ -333,6 +444,7 @@ class PurgatoryPlayer(Player):
     def final(self) -> Iterator[Broken]:
         """Check for lost operations and actions, let all time-outs pass, then check the expired operations."""
         yield from self.broken
+        self.broken.clear()
         inner = self.purgatory.inner
         inner.check()
         yield from self._stranded()
@@ -341,7 +453,7 @@ class PurgatoryPlayer(Player):
             if inner.watched() > before + 1 and not self.churned:
                 seen = f"it was put on {inner.watched() - before} lists after it had been completed"
                 yield Broken("P1", "op-0", seen)
-        if self.executor is not None and self.timed and not self.shut:
+        if not self.reaper and self.timed and not self.shut:
             self._let_all_expire()
             inner.check()
         if not self.shut and self._counts_exactly():
@@ -354,6 +466,7 @@ class PurgatoryPlayer(Player):
                 )
         if any(self.shut) == bool(self.registry.members()):
             yield Broken("P2", "gauge", f"exported at the end: {self.registry.members()}, {self.shut=}")
+        yield from self.broken
         yield from self._closed_another_s()
         yield from self._in_limbo()
         yield from self._stranded()
@@ -390,11 +503,8 @@ class PurgatoryPlayer(Player):
 
     def _closed_another_s(self) -> Iterator[Broken]:
         """Check that a purgatory without a reaper has not closed its timer, which is the world's."""
-        if self.timed and self.executor is not None and self.shut == [True]:
-            try:
-                self.executor.submit(self.do_raise)
-            except ExecutorClosed:
-                yield Broken("CHECK", "timer", "the purgatory closed a timer that it does not drive")
+        if self.timed and not self.reaper and self.shut == [True] and self.executor.shut[0]:
+            yield Broken("CHECK", "timer", "the purgatory closed a timer that it does not drive")
 
     def _in_limbo(self) -> Iterator[Broken]:
         for number in self.registered:
@@ -415,7 +525,7 @@ def _legal(drawn: Drawn, dialect: str) -> bool:
     if dialect == "pending-flag" and not own:
         return False
     if drawn.settings[3] and (
-        drawn.settings[0] != 1 or any(act.do in ("pass", "turn") for act in drawn.acts())
+        drawn.settings[0] not in (1, _INLINE) or any(act.do in ("pass", "turn") for act in drawn.acts())
     ):
         # The reaper drives its own `SystemTimer`, and virtual time passes only by waits.
         return False

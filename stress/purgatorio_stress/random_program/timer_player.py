@@ -23,8 +23,9 @@ from purgatorio import (
     TimerTask,
 )
 from purgatorio.clock import MonotonicClock
+from purgatorio.executors import LoopExecutor
 from purgatorio.faults import PROPAGATE
-from purgatorio.sync import Cell, Executor, ExecutorClosed
+from purgatorio.sync import Cell, Executor, ExecutorClosed, SharedQueue, Sync
 from purgatorio.timer import Handle, IntrusiveTimer, compiled
 from purgatorio.timer.calls import Calls, Repeated
 from purgatorio.timer.interface import Timer
@@ -74,6 +75,9 @@ DELAYS: Final = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 26, FAR_MS)
 _TRACED_MS: Final = 1 << 40
 """The limit of recorded times, because a trace has times in ns as 64-bit integers."""
 
+_OFF_NS: Final = (500_000, 1, 999_999, 0)
+"""The distances of clocks that count nanoseconds from a whole millisecond."""
+
 _LONG_WAIT_MS: Final = 1_000
 
 INLINE: Final = 2
@@ -81,6 +85,9 @@ INLINE: Final = 2
 
 RAISING: Final = 3
 """The same as INLINE, with a fault policy that raises the exceptions of tasks."""
+
+LOOP: Final = 4
+"""The setting of an event loop, on whose thread all calls are made."""
 
 LONGEST_MS: Final = 200
 """The time by which a waiting callback on an executor's thread has ended."""
@@ -92,8 +99,9 @@ _ENDS: Final = frozenset({"close", "stop", "finish", "refuse"})
 class _FirstReading:
     """The clock of the timers. It stores the first reading of each thread in its current call."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, off_ns: int) -> None:
         self._world = world
+        self._off_ns = off_ns
         self._first: dict[int, int] = {}
 
     def now_ms(self) -> int:
@@ -102,14 +110,20 @@ class _FirstReading:
         return now_ms
 
     def now_ns(self) -> int:
-        return self.now_ms() * 1_000_000 + 500_000
+        return self.now_ms() * 1_000_000 + self._off_ns
 
     def advance(self, by_ms: int) -> int:
         """Move the clock. Called by `MockTimer`."""
         return self._world.virtual.advance(by_ms)
 
-    def forget(self) -> None:
+    def begin(self) -> int | None:
+        """Begin a call. Returns the first reading of the outer call, whose task makes this call, for `end`."""
+        return self._first.pop(self._thread(), None)
+
+    def end(self, outer_ms: int | None) -> None:
         self._first.pop(self._thread(), None)
+        if outer_ms is not None:
+            self._first[self._thread()] = outer_ms
 
     def first_ms(self) -> int:
         """The first reading of the current call. Without a reading, the present time."""
@@ -119,13 +133,37 @@ class _FirstReading:
         return int(self._world.run.current.index)  # type: ignore[attr-defined]  # an explored run
 
 
-class FiringExecutor:
-    """An executor that refuses the next `refuse_next` actions by ExecutorClosed."""
+class Loop:
+    """The part of an event loop that `LoopExecutor` uses."""
 
-    def __init__(self, inner: Executor) -> None:
+    def __init__(self, sync: Sync) -> None:
+        self._calls: SharedQueue[Callable[[], None]] = sync.queue("loop.calls")
+        self._closed = sync.atomic_flag(False, "loop.closed")
+
+    def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
+        if self._closed.get():
+            raise RuntimeError("the loop is closed")
+        self._calls.append(callback)
+        return None
+
+    def turn(self) -> None:
+        while (call := self._calls.poll()) is not None:
+            call()
+
+    def close(self) -> None:
+        self._closed.set(True)
+
+
+class FiringExecutor:
+    """An executor that refuses the next `refuse_next` actions by ExecutorClosed. `run_all`: runs the waiting actions,
+    if the executor has no thread."""
+
+    def __init__(self, inner: Executor, run_all: Callable[[], object] = int) -> None:
         self.inner = inner
+        self.run_all = run_all
         self.refuse_next = [0]
         self.refused = [0]
+        self.taken = [0]
         self.shut = [False]
 
     def submit(self, action: Callable[[], None], /) -> None:
@@ -133,6 +171,7 @@ class FiringExecutor:
             self.refuse_next[0] -= 1
             self.refused[0] += 1
             raise ExecutorClosed("this executor refuses")
+        self.taken[0] += 1
         self.inner.submit(action)
 
     def shutdown(self) -> None:
@@ -149,9 +188,9 @@ class FiringExecutor:
     def is_current(self) -> bool:
         return self.inner.is_current()
 
-    def run_all(self) -> int:
-        """Run the waiting actions, if the executor has no thread."""
-        return self.inner.run_all() if isinstance(self.inner, QueuedExecutor) else 0
+
+class FiringLoopExecutor(FiringExecutor, LoopExecutor):
+    """The same, for a timer that asks whether its executor is a `LoopExecutor`."""
 
 
 class SharedWheel(Wheel):
@@ -208,7 +247,7 @@ STEPPED: Final = frozenset(f"timer.{name}" for name in _SHARED)
 """The cells of a `SharedTimer`."""
 
 
-class _Guard(Undriven):
+class TestedGuard(Undriven):
     """A guard without warnings. `asked` has for each call: whether the timer was driven, the number of waiting tasks,
     and whether `Undriven` would warn."""
 
@@ -219,10 +258,10 @@ class _Guard(Undriven):
         self.asked: list[tuple[bool, int, bool]] = []
 
     def tell(self, waiting: int | None = None) -> None:
-        driven, waiting = self.driven.get(), self._waiting()
+        driven, waiting = self.driven.get(), self._waiting() if waiting is None else waiting
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            super().tell()
+            super().tell(waiting)
         self.asked.append((driven, waiting, bool(warned)))
 
     def __del__(self) -> None: ...
@@ -289,9 +328,19 @@ def _overlap(one: TimerCall, other: TimerCall) -> bool:
     return one.begin < other.end and other.begin < one.end
 
 
+class _Whole:
+    """A whole number of another type, without arithmetic."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __index__(self) -> int:
+        return self._number
+
+
 class _PlayedTask(TimerTask):
     def __init__(self, player: TimerPlayer, number: int, delay_ms: int) -> None:
-        super().__init__(delay_ms, sync=player.world.sync)
+        super().__init__(player.given(number, delay_ms), sync=player.world.sync)
         self._player = player
         self._number = number
 
@@ -305,45 +354,42 @@ Make = Callable[["TimerPlayer", int, int, int], Timer]
 
 @dataclass(frozen=True, slots=True)
 class TimerKind:
-    """A kind of timer: its factory and its rules. `moves_clock`: a drain itself moves the clock and runs the tasks."""
+    """A kind of timer: its factory and its rules. `moves_clock`: a drain itself moves the clock and runs the tasks.
+    `exact`: a drain returns True only if a task was submitted."""
 
     make: Make
     rules: TimerRules
     timers: int = 1
     moves_clock: bool = False
     lags: bool = False
+    exact: bool = False
 
 
 class TimerPlayer(Player):
-    """Executes programs on timers. Settings: tick, size, executor (0: queued, 1: a thread, `INLINE`, `RAISING`), end.
-    The end is n: even n ends tick by tick, odd n by a jump. The clock starts at `CLOCKS_MS[n // 2]`. If n // 2 is even
-    and not 0, it counts nanoseconds, and is half a millisecond further, so a delay ends at the next millisecond."""
+    """Executes programs on timers. Settings: tick, size, executor (0: queued, 1: a thread, `INLINE`, `RAISING`,
+    `LOOP`), end. The end is n: even n ends tick by tick, odd n by a jump. The clock starts at `CLOCKS_MS[n // 2]`. If n
+    // 2 is even and not 0, it counts nanoseconds, and is `_OFF_NS` further: if not 0, a delay ends at the next ms."""
 
     def __init__(self, kind: TimerKind, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
         self.tick_ms, size, threaded, end = drawn.settings
         self.leap = end % 2
-        self.kind = kind
-        self.clock = _FirstReading(world)
-        self.rounds_up = end > 1 and end // 2 % 2 == 0 and not kind.moves_clock
+        self.kind = replace(kind, rules=replace(kind.rules, recalls=threaded == LOOP))
+        off_ns = _OFF_NS[end // 4 % len(_OFF_NS)]
+        self.clock = _FirstReading(world, off_ns)
+        counts_ns = end > 1 and end // 2 % 2 == 0 and not kind.moves_clock
+        self.rounds_up = counts_ns and off_ns > 0
         self.line = TimerTimeline(world)
-        inner: Executor = (
-            DirectExecutor()
-            if threaded in (INLINE, RAISING)
-            else world.sync.executor("timer")
-            if threaded or kind.rules.driven
-            else QueuedExecutor(faults=world.faults, sync=world.sync)
-        )
-        self.queued = isinstance(inner, QueuedExecutor)
+        self.executor = self._executor(threaded)
+        self.queued = isinstance(self.executor.inner, QueuedExecutor | LoopExecutor)
         self.raising = self.tells_the_first = threaded == RAISING
         self.calls_back_on_callers = not kind.rules.driven and threaded != 1
         self.found: set[int] = set()
         """The rows of drains that returned True."""
         self.cut_short = [0]
         """The number of drains that a task's exception ended. The later due tasks still wait."""
-        self.executor = FiringExecutor(inner)
         self.parts: TimerParts = {
-            "clock": MonotonicClock(self.clock.now_ns) if self.rounds_up else self.clock,
+            "clock": MonotonicClock(self.clock.now_ns) if counts_ns else self.clock,
             "executor": self.executor,
             "faults": PROPAGATE if self.raising else world.faults,
             "sync": world.sync,
@@ -351,15 +397,17 @@ class TimerPlayer(Player):
         self.timers: list[Timer] = [
             kind.make(self, self.tick_ms, size, number) for number in range(kind.timers)
         ]
-        self.guards: dict[int, _Guard] = {}
+        self.guards: dict[int, TestedGuard] = {}
         for number, timer in enumerate(self.timers):
             # Only for one thread, because the guard's atomic adds a step to each drain.
             if len(drawn.threads) == 1 and isinstance(timer, SystemTimer | HeapTimer | IntrusiveTimer):
-                timer.undriven = self.guards[number] = _Guard(world, timer.size)
+                timer.undriven = self.guards[number] = TestedGuard(world, timer.size)
         self.tasks = [_PlayedTask(self, number, thing[0]) for number, thing in enumerate(drawn.things)]
         self.names: list[str] = [f"task-{number}" for number in range(len(drawn.things))]
         self.fired: dict[int, int] = {}
         self.order: list[str] = []
+        self.inside: list[int] = []
+        """The threads that are in a callback."""
         self.handles: dict[int, tuple[Handle | TimerTask, str]] = {}
         self.called: list[tuple[Handle | TimerTask, str]] = []
         self.repeated: list[tuple[Repeated, list[int]]] = []
@@ -379,6 +427,19 @@ class TimerPlayer(Player):
         self.sleep_lock = world.sync.lock("sleep") if kind.rules.driven else None
         self.sleepers = None if self.sleep_lock is None else world.sync.condition(self.sleep_lock, "sleep")
 
+    def _executor(self, threaded: int) -> FiringExecutor:
+        world = self.world
+        if threaded in (INLINE, RAISING):
+            return FiringExecutor(DirectExecutor())
+        if threaded == LOOP:
+            loop = Loop(world.sync)
+            on_loop = LoopExecutor(loop, faults=world.faults, sync=world.sync)
+            return FiringLoopExecutor(on_loop, loop.turn)
+        if threaded or self.kind.rules.driven:
+            return FiringExecutor(world.sync.executor("timer"))
+        queue = QueuedExecutor(faults=world.faults, sync=world.sync)
+        return FiringExecutor(queue, queue.run_all)
+
     # The callbacks.
 
     def fire(self, name: str, number: int) -> None:
@@ -392,6 +453,20 @@ class TimerPlayer(Player):
         if self.fired[number] == 1:
             self.call_back("run", number)
 
+    def call_back(self, slot: str, thing: int) -> None:
+        me = self.thread()
+        self.inside.append(me)
+        try:
+            super().call_back(slot, thing)
+        finally:
+            self.inside.remove(me)
+
+    def given(self, number: int, time_ms: int) -> int:
+        """A time as the thing `number` gives it. With one thread, odd things give a `_Whole`: the call reads the clock
+        again."""
+        odd = number % 2 and len(self.drawn.threads) == 1 and not compiled
+        return cast(int, _Whole(time_ms)) if odd else time_ms
+
     # The verbs.
 
     def do_add(self, number: int, timer: int = 0) -> None:
@@ -404,12 +479,13 @@ class TimerPlayer(Player):
         recorded = number in self.recorded
         c = log.call("timer_add", name, delay_ns=delay_ms * 1_000_000) if recorded else 0
         at = self.line.begin("add", name, timer)
-        self.clock.forget()
+        outer_ms = self.clock.begin()
         refused = self.executor.refused[0]
         error, _ = self._failing(add)
         if self.executor.refused[0] != refused and not error and self._is_calm():
             self.breaks("CHECK", "timer", f"its executor refused {name}, and add reported no error")
         deadline_ms = self._deadline_ms(at, delay_ms)
+        self.clock.end(outer_ms)
         self.line.end(at, due_ms=self._due(deadline_ms), error=error)
         if recorded and error:
             log.ret("timer_add", c, name, err=error)
@@ -424,30 +500,28 @@ class TimerPlayer(Player):
         return self.clock.first_ms() + (self.rounds_up and delay_ms > 0) + delay_ms
 
     def do_call_later(self, number: int) -> None:
-        """`call_later`. Odd things give their delay as a whole number of another type, without arithmetic."""
-        given = delay_ms = self.drawn.things[number][0]
-        if number % 2 and not compiled:
-            given = cast(int, type("Whole", (), {"__index__": lambda self: delay_ms})())
-        timer = self._calls_functions()
-        self._calling(
-            number, lambda name: timer.call_later(given, partial(self.fire, name, number)), delay_ms, None
-        )
+        delay_ms, timer = self.drawn.things[number][0], self._calls_functions()
+        given = self.given(number, delay_ms)
+        self._calling(number, lambda name: timer.call_later(given, self.fire, name, number), delay_ms, None)
 
     def do_call_every(self, number: int) -> None:
-        """`call_every` with the delay as the period. Checks that runs are more than a period minus a tick apart."""
+        """`call_every` with the delay as the period. Checks that runs are more than a period minus a tick apart. The
+        first run executes the callback of the thing."""
         # At least a tick, because a shorter period is always due at once.
         period_ms = min(max(self.drawn.things[number][0], self.tick_ms), LONGEST_MS)
         ran_ms: list[int] = []
 
-        def run() -> None:
+        def run(ran_ms: list[int]) -> None:
             now_ms = self.line.now_ms()
             if ran_ms and now_ms - ran_ms[-1] <= period_ms - self.tick_ms:
                 seen = f"ran at {ran_ms[-1]} and {now_ms} ms, its period is {period_ms} ms"
                 self.breaks("T1", f"repeated-{number}", seen)
             ran_ms.append(now_ms)
+            if len(ran_ms) == 1:
+                self.call_back("run", number)
 
         timer = self._calls_functions()
-        _, repeated = self._failing(lambda: timer.call_every(period_ms, run))
+        _, repeated = self._failing(lambda: timer.call_every(self.given(number, period_ms), run, ran_ms))
         if repeated is not None:
             self.repeated.append((repeated, ran_ms))
             self.periods.append(period_ms)
@@ -463,7 +537,9 @@ class TimerPlayer(Player):
         deadline_ms = self.line.now_ms() + delay_ms
         self._calling(
             number,
-            lambda name: self._wheel().call_at(deadline_ms, partial(self.fire, name, number)),
+            lambda name: self._wheel().call_at(
+                self.given(number, deadline_ms), partial(self.fire, name, number)
+            ),
             delay_ms,
             deadline_ms,
         )
@@ -474,7 +550,7 @@ class TimerPlayer(Player):
         name = f"call-{number}-{len(self.names)}"
         self.names.append(name)
         at = self.line.begin("add", name)
-        self.clock.forget()
+        outer_ms = self.clock.begin()
 
         def keep() -> None:
             handle: object = call(name)
@@ -487,6 +563,7 @@ class TimerPlayer(Player):
         error, _ = self._failing(keep)
         if deadline_ms is None:
             deadline_ms = self._deadline_ms(at, delay_ms)
+        self.clock.end(outer_ms)
         self.line.end(at, due_ms=self._due(deadline_ms), error=error)
 
     def do_uncall(self, number: int) -> None:
@@ -526,10 +603,27 @@ class TimerPlayer(Player):
             self._refused(partial(timer.call_at, 1, none))
             self._refused(partial(timer.call_at, half, self.do_raise))
         if not self.kind.moves_clock and not self.kind.rules.driven:
-            sizes = [] if isinstance(timer, HeapTimer) else [(1, 0)]
-            for tick_ms, size in ((0, 2), *sizes):
+            sizes = [] if isinstance(timer, HeapTimer) else [0] if isinstance(timer, HashedWheel) else [0, 1]
+            for tick_ms, size in ((0, 2), *((1, size) for size in sizes)):
                 make = partial(self.kind.make, self, tick_ms, size, len(self.timers))
                 self.must_refuse(make, ValueError, "a tick or slots")
+            make_any: Callable[..., object] = type(timer)
+            make_any("timer", **self.parts)  # All sizes are the defaults.
+            for wrong in ({"wheel_size": 3}, {"wheel_size": 6}, {"levels": 0}):
+                if isinstance(timer, IntrusiveTimer):
+                    self.must_refuse(partial(make_any, "timer", **wrong, **self.parts), ValueError, "slots")
+
+    def do_fork(self) -> None:
+        """The calls of a child process, which has no thread of the timer."""
+        timer, task, driven = self._calls_functions(), self.tasks[0], self.timers[0]
+        calls: list[Callable[[], object]] = [driven.size, partial(driven.advance_clock, 0)]
+        calls += [partial(timer.call_later, 1, self.do_raise), partial(timer.call_every, 1, self.do_raise)]
+        calls += [partial(timer.add, task), partial(timer.cancel, task)]
+        if isinstance(timer, IntrusiveTimer):
+            calls += [partial(timer.call_at, 1, self.do_raise), timer.next_due_ms]
+        if isinstance(timer, HashedWheel):
+            calls += [partial(timer.stop_after_pending, 0)]
+        self.in_child(timer.stop_now if isinstance(timer, HashedWheel) else timer.close, *calls)
 
     def _refused(self, call: Callable[[], object], error: type[Exception] = TypeError) -> None:
         """Check that the call raises the error. A closed timer may raise TimerClosed instead."""
@@ -539,7 +633,17 @@ class TimerPlayer(Player):
     def do_next_due(self) -> None:
         """`IntrusiveTimer.next_due_ms`: not later than the earliest due task, and not None while a task waits."""
         answer, alone = self._alone(self._wheel().next_due_ms)
+        now_ms, at = self.line.now_ms(), len(self.line.rows)
+        if self._is_still() and (answer is None or answer > now_ms):
+            self.do_drain(0)
+            if at in self.found:
+                self.breaks(
+                    "T2", "timer", f"next_due_ms() is {answer} at {now_ms} ms, and a drain found a task"
+                )
         if alone:
+            added = self.repeated or any(call.do == "add" for _, call in self.line.rows)
+            if answer is not None and not added:
+                self.breaks("T2", "timer", f"next_due_ms() is {answer}, and nothing was added")
             first_ms = earliest(self.names, self._calls(), self.kind.rules, 0)
             if first_ms is not None and (answer is None or answer > max(first_ms, self.world.start_ms)):
                 self.breaks("T2", "timer", f"next_due_ms() is {answer}, and a task is due at {first_ms} ms")
@@ -561,31 +665,48 @@ class TimerPlayer(Player):
             log.ret("timer_cancel", c, name)
 
     def do_probe(self, number: int) -> None:
-        """`TimerTask.is_cancelled`: True before the first add."""
+        """`TimerTask.is_cancelled`: True before the first add and after a cancel, otherwise False."""
         name = f"task-{number}"
-        answer = self.tasks[number].is_cancelled()
-        added = any(call.task == name and call.do == "add" for _, call in self.line.rows)
-        if not added and not answer:
-            self.breaks("T4", name, "is_cancelled() is False before any add")
+        answer, alone = self._alone(self.tasks[number].is_cancelled)
+        calls = [call for at, call in self.line.rows if call.task == name and call.do in ("add", "cancel")]
+        wanted = not calls or calls[-1].do == "cancel"
+        alone = alone and not any(
+            _overlap(calls[-1], call) for call in calls if call.begin != calls[-1].begin
+        )
+        at_once = self.kind.moves_clock and self.tasks[number].delay_ms <= 0
+        if (alone or not calls) and not at_once and not (calls and calls[-1].error) and answer != wanted:
+            self.breaks("T4", name, f"is_cancelled() is {answer} after {[call.do for call in calls[-1:]]}")
 
     def do_drain(self, timeout_ms: int = 0, timer: int = 0) -> None:
         if not self.is_live() and not self.kind.moves_clock:
             # No thread waits in the set-up, because time does not pass there.
             timeout_ms = 0
+        inside = isinstance(self.timers[timer], HashedWheel) and self._hands_over()
         at = self.line.begin("drain", timer=timer)
         refused, cut_short = self.executor.refused[0], self.cut_short[0]
+        before = self._submitted()
         error, told = self._failing(lambda: self.timers[timer].advance_clock(timeout_ms))
         refuses = self.executor.refused[0] != refused or self.cut_short[0] != cut_short
-        self.line.end(at, error=error, refused=refuses)
+        self.line.end(at, error=error, refused=refuses or inside)
         if told:
             self.found.add(at)
+        if told and inside:
+            self.breaks("T2", "timer", "advance_clock() in a task is True")
         alone = self._is_calm()
         if refuses and not error and alone:
             self.breaks("CHECK", "timer", "its executor refused a task, and no error was reported")
+        found = self._submitted() > before
+        if told is not None and self._is_still() and (found > told or (self.kind.exact and found < told)):
+            self.breaks("T2", "timer", f"advance_clock() is {told}, and tasks were submitted: {found}")
         waited_ms = self.line.now_ms() - self.line.rows[at][1].begin_ms
         closed = any(call.do in _ENDS for _, call in self.line.rows)
-        if told is False and waited_ms < timeout_ms and not closed and self._drains_alone(at, timer):
+        sleeps = not inside and not closed and self._drains_alone(at, timer)
+        if told is False and waited_ms < timeout_ms and sleeps:
             self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and got no notice")
+
+    def _hands_over(self) -> bool:
+        """Whether the caller is a task that runs in an add or a drain. Its drains of a hashed wheel have no effect."""
+        return self.drawn.settings[2] in (INLINE, RAISING) and self.thread() in self.inside
 
     def _drains_alone(self, at: int, timer: int) -> bool:
         """Whether since row `at` no other call took a due task: by a drain of this timer, a cancel, or a second add."""
@@ -599,9 +720,24 @@ class TimerPlayer(Player):
             if at not in (row, begun) and (row > at or (begun < 0 and row not in ended))
         )
 
+    def _submitted(self) -> int:
+        """The number of submitted actions. Without an executor, the number of runs."""
+        if not self.kind.moves_clock:
+            return self.executor.taken[0]
+        return len(self.order) + sum(len(ran_ms) for _, ran_ms in self.repeated)
+
+    def act_ended(self) -> None:
+        """Check the structures and the sizes after each act of a program of one thread."""
+        if self._is_still() and not self.kind.moves_clock and len(self.names) < 9:
+            self.broken += self._checked(counted=True)
+
     def _is_calm(self) -> bool:
         """Whether the program has one thread and no callbacks."""
         return len(self.drawn.threads) == 1 and not self.drawn.callbacks
+
+    def _is_still(self) -> bool:
+        """Whether in addition no executor has a thread."""
+        return self._is_calm() and self.calls_back_on_callers
 
     def do_run(self) -> None:
         """Run the submitted actions, if the executor has no thread."""
@@ -674,16 +810,36 @@ class TimerPlayer(Player):
         at = self.line.begin("stop")
         known = [*((task, f"task-{number}") for number, task in enumerate(self.tasks)), *self.called]
         error, waiting = self._failing(wheel.stop_now)
-        given_back = tuple(name for one, name in known if any(one is task for task in waiting or ()))
+        given_back = tuple(name for task in waiting or () for one, name in known if one is task)
+        due = {call.task: call.due_ms for _, call in self.line.rows if call.do == "add"}
+        if self._is_still() and given_back != tuple(sorted(given_back, key=lambda name: due[name])):
+            self.breaks("T6", "timer", f"stop_now() returned {given_back}, and they are due at {due}")
         # After an exit of a callback there is no list of waiting tasks, so the call counts as a close.
         self.line.end(at, do="close" if waiting is None else "stop", answer=given_back, error=error)
 
     def do_finish(self, timeout_ms: int) -> None:
+        """`stop_after_pending`, with -1 without a time-out. It waits for its time-out only, and inside a task not at
+        all."""
         wheel = self.timers[0]
         assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
-        at = self.line.begin("finish")
-        error, done = self._failing(lambda: wheel.stop_after_pending(timeout_ms))
+        inside = self.executor.is_current() or self._hands_over()
+        at, before_ms = self.line.begin("finish"), self.line.now_ms()
+        limit_ms = None if timeout_ms < 0 else timeout_ms
+        error, done = self._failing(lambda: wheel.stop_after_pending(limit_ms))
         self.line.end(at, answer=("done",) if done else (), error=error)
+        waited_ms = self.line.now_ms() - before_ms
+        gave_up = (
+            done is False and self.is_live() and not inside and (limit_ms is None or waited_ms < limit_ms)
+        )
+        limit_ms = 0 if inside else waited_ms if limit_ms is None else limit_ms
+        if gave_up or (self._keeps_time(inside) and waited_ms > limit_ms):
+            seen = f"stop_after_pending({timeout_ms}) is {done} after {waited_ms} ms, in a task: {inside}"
+            self.breaks("P3", "timer", seen)
+
+    def _keeps_time(self, inside: bool) -> bool:
+        """Whether time passes only by waits of calls. Outside a task, a call may also wait for callbacks."""
+        moves = {act.do for acts in self.drawn.threads for act in acts} & {"pass", "step", "walk"}
+        return (inside or not self.drawn.callbacks) and not (moves and len(self.drawn.threads) > 1)
 
     def do_refuse(self, times: int) -> None:
         """Let the executor refuse the next `times` actions."""

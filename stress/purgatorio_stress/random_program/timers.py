@@ -24,8 +24,10 @@ from purgatorio_stress.random_program.player import Vocabulary, vocabulary
 from purgatorio_stress.random_program.timer_player import (
     CLOCKS_MS,
     DELAYS,
+    FAR_MS,
     INLINE,
     LONGEST_MS,
+    LOOP,
     RAISING,
     STEPPED,
     Make,
@@ -36,16 +38,23 @@ from purgatorio_stress.random_program.timer_player import (
 )
 
 
+def _made(make: Callable[..., Timer], player: TimerPlayer, tick_ms: int, number: int, **more: int) -> Timer:
+    """A timer. A tick of 1 ms is the default, and not passed."""
+    tick = {} if tick_ms == 1 else {"tick_ms": tick_ms}
+    return make(f"timer-{number}", **tick, **more, **player.parts)
+
+
 def _system(player: TimerPlayer, tick_ms: int, size: int, number: int) -> Timer:
-    return SystemTimer(f"timer-{number}", tick_ms=tick_ms, wheel_size=size, **player.parts)
+    return _made(SystemTimer, player, tick_ms, number, wheel_size=size)
 
 
 def _heap(player: TimerPlayer, tick_ms: int, size: int, number: int) -> Timer:
-    return HeapTimer("timer", tick_ms=tick_ms, **player.parts)
+    return _made(HeapTimer, player, tick_ms, number)
 
 
 def _hashed(player: TimerPlayer, tick_ms: int, size: int, number: int, own_worker: bool = False) -> Timer:
-    return HashedWheel("timer", tick_ms=tick_ms, wheel_size=size, own_worker=own_worker, **player.parts)
+    worker = {"own_worker": True} if own_worker else {}
+    return _made(HashedWheel, player, tick_ms, number, wheel_size=size, **worker)
 
 
 def _intrusive(
@@ -59,11 +68,9 @@ def _intrusive(
     slots = 1 << size.bit_length() - 1 if size > 0 else size
     races = isinstance(player.world.sync, RacingSync)
     make = SharedTimer if races or stepped else IntrusiveTimer
-    timer = make(
-        f"timer-{number}", tick_ms=tick_ms, wheel_size=slots, levels=1,
-        integer_handles=integer_handles, **player.parts,
-    )  # fmt: skip
-    if races:
+    integers = {"integer_handles": integer_handles}
+    timer = _made(make, player, tick_ms, number, wheel_size=slots, levels=1, **integers)
+    if races and isinstance(timer, IntrusiveTimer):
         timer._wheel = SharedWheel(player, tick_ms, slots)
     return timer
 
@@ -97,9 +104,21 @@ def _known_before(drawn: Drawn, dialect: str) -> bool:
     return len(drawn.threads) < 2 or added <= known
 
 
-def _raises_at_most(drawn: Drawn, dialect: str) -> bool:
-    """Whether callbacks on the draining thread only raise or exit. They may run under locks of the timer."""
-    inside = drawn.settings[2] in (INLINE, RAISING)
+def _fits_executor(drawn: Drawn) -> bool:
+    """Whether the program has one thread if an event loop is its executor."""
+    return drawn.settings[2] != LOOP or len(drawn.threads) == 1
+
+
+def _ends(drawn: Drawn, dialect: str) -> bool:
+    """Whether a stop without a time-out waits for no task that is never due."""
+    waits = any(act.do == "finish" and act.args[0] < 0 for act in drawn.acts())
+    return not waits or all(thing[0] != FAR_MS for thing in drawn.things)
+
+
+def _raises_at_most(drawn: Drawn) -> bool:
+    """Whether callbacks on the draining thread only raise or exit, if there are several timers and threads. They may
+    run under locks of one timer, and must not wait for those of another."""
+    inside = drawn.settings[2] in (INLINE, RAISING) and len(drawn.threads) > 1
     return not inside or all(one.act.do in ("raise", "exit") for one in drawn.callbacks)
 
 
@@ -132,7 +151,10 @@ def _vocabulary(
         tick_ms=lambda drawn: drawn.settings[0],
         start_ms=lambda drawn: CLOCKS_MS[drawn.settings[3] // 2],
         legal=lambda drawn, dialect: (
-            legal(drawn, dialect) and _walks_once_alone(drawn) and _raises_at_most(drawn, dialect)
+            legal(drawn, dialect)
+            and _walks_once_alone(drawn)
+            and (kind.timers == 1 or _raises_at_most(drawn))
+            and _fits_executor(drawn)
         ),
     )
 
@@ -143,7 +165,7 @@ _INTEGERS: Final = partial(_intrusive, integer_handles=True)
 
 TIMERS: Final = (
     _vocabulary("system", TimerKind(_system, _LOOSE, lags=True), SystemTimer),
-    _vocabulary("hashed", TimerKind(_hashed, _STRICT), HashedWheel),
+    _vocabulary("hashed", TimerKind(_hashed, _STRICT, exact=True), HashedWheel),
     _vocabulary("heap", TimerKind(_heap, _LOOSE), HeapTimer),
     _vocabulary("intrusive", TimerKind(_intrusive, _STRICT), IntrusiveTimer),
     _vocabulary("intrusive-integers", TimerKind(_INTEGERS, _STRICT), IntrusiveTimer, like="intrusive"),
@@ -155,7 +177,7 @@ TIMERS: Final = (
         like="two-timers",
         legal=_one_thread,
     ),
-    _vocabulary("mock", TimerKind(_mock, _LOOSE, moves_clock=True), MockTimer, legal=_one_thread),
+    _vocabulary("mock", TimerKind(_mock, _LOOSE, moves_clock=True, exact=True), MockTimer, legal=_one_thread),
     *(
         _vocabulary(
             f"reaper-{name}",
@@ -169,6 +191,7 @@ TIMERS: Final = (
         "hashed-worker",
         TimerKind(partial(_hashed, own_worker=True), TimerRules(strict=True, driven=True)),
         HashedWheel,
+        legal=_ends,
     ),
 )
 """The vocabularies of all timers."""

@@ -12,42 +12,22 @@ wait that a notification ends.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
 from purgatorio import DirectExecutor, QueuedExecutor
 from purgatorio.executors import LoopExecutor
 from purgatorio.reaper import POLL_MS, Reaper
-from purgatorio.sync import Executor, ExecutorClosed, SharedQueue, Sync
+from purgatorio.sync import Executor, ExecutorClosed
 from purgatorio.threads import _Executor
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.random_program.act import Drawn
 from purgatorio_stress.random_program.player import Planned, PlannedExit, Player, vocabulary
+from purgatorio_stress.random_program.timer_player import Loop
 from purgatorio_stress.scenario.world import World
 
 _THREADED, _QUEUED, _LOOP, _DIRECT = 0, 1, 2, 3
-
-
-class _Loop:
-    """The part of an event loop that `LoopExecutor` uses."""
-
-    def __init__(self, sync: Sync) -> None:
-        self._calls: SharedQueue[Callable[[], None]] = sync.queue("loop.calls")
-        self._closed = sync.atomic_flag(False, "loop.closed")
-
-    def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
-        if self._closed.get():
-            raise RuntimeError("the loop is closed")
-        self._calls.append(callback)
-        return None
-
-    def turn(self) -> None:
-        while (call := self._calls.poll()) is not None:
-            call()
-
-    def close(self) -> None:
-        self._closed.set(True)
 
 
 class ExecutorPlayer(Player):
@@ -56,7 +36,7 @@ class ExecutorPlayer(Player):
     def __init__(self, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
         (self.kind,) = drawn.settings
-        self.loop = _Loop(world.sync)
+        self.loop = Loop(world.sync)
         self.failed = [0]
         self.executor = self._made()
         self.calls_back_on_callers = self.kind != _THREADED

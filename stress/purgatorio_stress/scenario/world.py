@@ -127,9 +127,12 @@ class _Contain:
 
     def __init__(self) -> None:
         self.caught_errors: list[Exception] = []
+        self.of: list[tuple[object, object]] = []
+        """Of each exception, where it was caught, and its subject."""
 
     def caught(self, error: Exception, where: str, subject: object) -> None:
         self.caught_errors.append(error)
+        self.of.append((where, subject))
 
 
 class Own(TypedDict, total=False):

@@ -50,10 +50,10 @@ class KeptFaults(ContainFaults):
         self.wrong: list[Disagreement] = []
 
     def report(self, error: Exception, where: str, subject: object) -> None:
-        """Store the exception, except a ValueError, which tasks raise on purpose."""
+        """Store the exception, except a ValueError, which tasks raise on purpose, and the refusal of a lie (O2)."""
         if isinstance(error, Disagreement):
             self.wrong.append(error)
-        elif not isinstance(error, ValueError):
+        elif not isinstance(error, RuntimeError if getattr(subject, "fails", "") == "lies" else ValueError):
             self.wrong.append(Disagreement(f"O8: {error!r} in {where}"))
 
     def raise_kept(self) -> None:
@@ -63,12 +63,14 @@ class KeptFaults(ContainFaults):
 
 
 class OneThreadExecutor(QueuedExecutor):
-    """An executor that stores a violation of P3, if one of its actions waits for the end of the executor."""
+    """An executor that stores a violation of P3, if one of its actions waits for the end of the executor. `stuck`: the
+    calls of its end, if an action of it never ends; otherwise None."""
 
     def __init__(self, faults: KeptFaults, sync: OneThreadSync) -> None:
         super().__init__(faults=faults, sync=sync)
         self._kept = faults
         self._running = False
+        self.stuck: list[object] | None = None
 
     def run_all(self) -> int:
         self._running = True
@@ -84,7 +86,15 @@ class OneThreadExecutor(QueuedExecutor):
         if self._running:
             self._kept.wrong.append(Disagreement("P3: a task waits for the end of its own executor"))
             return False
+        if self.stuck is not None:
+            self.stuck.append(timeout_ms)
+            return False
         return super().await_termination(timeout_ms)
+
+    def shutdown_now(self) -> int:
+        if self.stuck is not None:
+            self.stuck.append("drop")
+        return super().shutdown_now()
 
 
 class _SoloLock:

@@ -3,8 +3,11 @@ clauses judge the trace."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from collections.abc import Coroutine
 from contextlib import suppress
+from typing import cast
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -35,6 +38,7 @@ SHAPES = ((1, 3), (1, 2), (3, 3), (10, 4), (1, 20))
 ACTS = ("nothing", "raise", "check", "force", "ready", "again")
 """The possible actions of an operation in its `on_complete`. `again`: it completes itself once more."""
 NOTHING = ("nothing", 0)
+FAILS = ("raises", "lies")
 FAR_MS = 1 << 41
 """A time-out longer than any example."""
 
@@ -56,11 +60,14 @@ class MachineOperation(RecordedOperation):
         self.then = then
         self.completed_after: int | None = None
         self.ready_on_first_try = False
-        self.raises = False
+        self.fails = ""
+        """If not empty, a try "raises", or "lies": it returns True without a completion."""
 
     def evaluate(self) -> bool:
-        if self.raises:
+        if self.fails == "raises":
             raise ValueError(self.id)
+        if self.fails:
+            return True
         if super().evaluate():
             return True
         if self.ready_on_first_try:
@@ -223,9 +230,23 @@ class PurgatoryMachine(RuleBasedStateMachine):
         if check:
             self.check(operation.keys[0])
 
-    @rule(key=st.sampled_from(KEYS), other=st.sampled_from(KEYS), heals=st.booleans())
-    def event_with_one_that_raises(self, key: str, other: str, heals: bool) -> None:
-        """Check a key whose operations are all ready. The `try_complete` of the first raises, once or always."""
+    @rule(keys=st.lists(st.sampled_from(KEYS), min_size=1, max_size=2), fails=st.sampled_from(FAILS))
+    def register_one_that_fails(self, keys: list[str], fails: str) -> None:
+        """The caller gets the error of the first try, and nothing is registered."""
+        operation = MachineOperation(self, f"failed-{len(self.operations)}", tuple(keys), FAR_MS, NOTHING)
+        operation.fails = fails
+        with suppress(ValueError if fails == "raises" else RuntimeError):
+            self.purgatory.register(operation)
+            raise Disagreement(f"O2: a try {fails}, and the registration does not raise")
+
+    @rule(
+        key=st.sampled_from(KEYS),
+        other=st.sampled_from(KEYS),
+        heals=st.booleans(),
+        fails=st.sampled_from(FAILS),
+    )
+    def event_with_one_that_fails(self, key: str, other: str, heals: bool, fails: str) -> None:
+        """Check a key whose operations are all ready. The `try_complete` of the first fails, once or always."""
         for keys in ((key, other), (key,)):
             self._register(keys, FAR_MS)
         waiting = [twin for twin in self.model.waiting() if key in self.operations[twin.id].keys]
@@ -233,9 +254,11 @@ class PurgatoryMachine(RuleBasedStateMachine):
             self.operations[twin.id].become_ready(self.now_ns())
             twin.ready = True
         self.raised = True
-        self.operations[waiting[0].id].raises = waiting[0].raises = True
+        waiting[0].raises = True
+        self.operations[waiting[0].id].fails = fails
         self.check(key)
-        self.operations[waiting[0].id].raises = waiting[0].raises = not heals
+        waiting[0].raises = not heals
+        self.operations[waiting[0].id].fails = "" if heals else fails
 
     @rule(key=st.sampled_from(KEYS), other=st.sampled_from(KEYS), count=st.integers(1, 6))
     def churn(self, key: str, other: str, count: int) -> None:
@@ -296,7 +319,8 @@ class PurgatoryMachine(RuleBasedStateMachine):
         self.clock.advance(by_ms)
         self.meter.work = 0
         handed = self.model.take_due(self.clock.now_ms())
-        self.purgatory.inner.pass_time(0)
+        if not self.purgatory.inner.pass_time() and handed:
+            raise Disagreement(f"T2: pass_time() found nothing, and {handed} are due")
         self.model.purge_if_needed()
         return handed
 
@@ -365,8 +389,13 @@ class PurgatoryMachine(RuleBasedStateMachine):
             self.purgatory.register(late)
             raise Disagreement("O5: a closed timer, and a registration that is not refused")
         self._same("O5: watched after the refusal", self.purgatory.inner.watched(), before)
-        waiting = len(self.model.waiting())
-        self._same("O5: shutdown", self.purgatory.inner.close(), waiting)
+        waiting, completed = len(self.model.waiting()), len(self.completions)
+        if self.purge_interval % 2:
+            asyncio.run(cast(Coroutine[None, None, None], self.purgatory.inner.__aexit__()))
+        else:
+            self._same("O5: shutdown", self.purgatory.inner.close(), waiting)
+        self._same("O5: completed by the shutdown", len(self.completions) - completed, waiting)
+        self._same("O5: second shutdown", self.purgatory.inner.close(), 0)
         if self.judged:
             self._judge()
 

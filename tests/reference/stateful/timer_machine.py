@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
+from unittest.mock import Mock, patch
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -269,7 +270,9 @@ class TimerMachine(RuleBasedStateMachine):
     def _advance(self, by_ms: int) -> None:
         self.clock.advance(by_ms)
         self.clock.meter.work = 0
-        self.timer.advance_clock(0)
+        next_ms = self.oracle.next_due()
+        if not self.timer.advance_clock(0) and next_ms is not None and next_ms <= self.clock.now_ms():
+            raise Disagreement(f"T2: a drain at {self.clock.now_ms()} found nothing, {next_ms=}")
         self._drained()
 
     def _drained(self) -> None:
@@ -325,10 +328,15 @@ class TimerMachine(RuleBasedStateMachine):
         if not self.blind:
             self.timer.check()
         self.oracle.check_size(self.timer.size())
+        next_ms = self.oracle.next_due()
+        if next_ms is not None and isinstance(self.timer, IntrusiveTimer | _ByNumber):
+            told_ms = self.timer.next_due_ms()
+            if told_ms is None or told_ms > max(next_ms, self.clock.now_ms()):
+                raise Disagreement(f"T2: next_due_ms() is {told_ms}, and a task is due at {next_ms}")
 
     def teardown(self) -> None:
-        """Close the timer in a task. The close must not wait for this task. Then close a timer with the real clock: it
-        warns that no thread drained it."""
+        """Close the timer in a task. The close must not wait for this task. Then close a timer with the real clock, and
+        an executor that does not end: it warns that no thread drained it, and that a function still runs."""
         if not hasattr(self, "timer"):
             return
         self.clock.meter.work = 0
@@ -340,14 +348,17 @@ class TimerMachine(RuleBasedStateMachine):
         if self.handed:
             raise Disagreement(f"T2: a drain at {self.clock.now_ms()} left {sorted(self.handed)}")
         executor = OneThreadExecutor(self.parts.faults, self.parts.sync)
+        executor.stuck, logged = [], Mock()
         parts = replace(self.parts, clock=cast(MeteredClock, None), executor=executor)
-        with warnings.catch_warnings(record=True) as told:
+        with patch("purgatorio.timer.hand_over._log", logged), warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             undriven = type(self).factory(self.tick_ms, self.size, parts)
             undriven.add(ActionTask(FAR_MS[0], executor.shutdown, sync=parts.sync))
             undriven.close()
         if ["timer 't': 1 pending" in str(one.message) for one in told] != [True]:
             raise Disagreement(f"CHECK: closed without a drain, it said {[*map(str, told)]}")
+        if executor.stuck != [5_000, "drop", 5_000] or logged.warning.call_args.args[1:] != ("t", 10_000):
+            raise Disagreement(f"P3: its executor does not end: {executor.stuck}, {logged.mock_calls}")
 
 
 def machine_for(timer: tuple[str, Factory], *, blind: bool = False) -> type[TimerMachine]:
