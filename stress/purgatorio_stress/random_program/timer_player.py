@@ -500,7 +500,7 @@ class TimerPlayer(Player):
         return self.clock.first_ms() + (self.rounds_up and delay_ms > 0) + delay_ms
 
     def do_call_later(self, number: int) -> None:
-        delay_ms, timer = self.drawn.things[number][0], self._calls_functions()
+        delay_ms, timer = self.tasks[number].delay_ms, self._calls_functions()
         given = self.given(number, delay_ms)
         self._calling(number, lambda name: timer.call_later(given, self.fire, name, number), delay_ms, None)
 
@@ -757,13 +757,17 @@ class TimerPlayer(Player):
         self.do_run()
 
     def do_walk(self, turns: int) -> None:
-        """Make `turns` iterations of a draining thread, one tick each. Before each, add a task for each delay."""
-        for _ in range(turns):
+        """Make `turns` iterations of a draining thread, one tick each. Before each, add a task or a function for each
+        delay."""
+        for turn in range(turns):
             for delay_ms in DELAYS[2:-1]:
                 number = len(self.tasks)
                 self.tasks.append(_PlayedTask(self, number, delay_ms))
-                self.names.append(f"task-{number}")
-                self.do_add(number)
+                if (turn + delay_ms) % 2:
+                    self.do_call_later(number)
+                else:
+                    self.names.append(f"task-{number}")
+                    self.do_add(number)
             self.do_step(self.tick_ms)
 
     def do_sleep(self, for_ms: int) -> None:
