@@ -28,7 +28,7 @@ from purgatorio.compiling import mypyc_attr
 from purgatorio.delayed.dialect import Completable, Dialect
 from purgatorio.delayed.locked import LOCKED
 from purgatorio.delayed.pending_flag import PENDING_FLAG
-from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.faults import CONTAIN, FaultPolicy, first_exit
 from purgatorio.given import given
 from purgatorio.sync import Lock, Sync
 from purgatorio.threads import THREADS
@@ -87,9 +87,14 @@ class DelayedOperation(Completable):
             expired = self.force_complete()
         except Exception:
             raise  # if the policy raises, `on_expiration` is skipped, as in Kafka
-        except BaseException:
+        except BaseException as first:
             # Only the call that completed the operation runs `on_complete`, so only this call can raise.
-            self.on_expiration()
+            try:
+                self.on_expiration()
+            except Exception as error:
+                self.faults.caught(error, "run", self)
+            except BaseException as error:
+                first_exit(first, error, self)
             raise
         if expired:
             self.on_expiration()  # [O3]
