@@ -147,6 +147,35 @@ def raising_programs(
             yield drawn
 
 
+def calling_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
+    """All programs of three things that are due together, one plain act, and a callback of the first thing that calls
+    something else."""
+    plain = vocabulary.plain
+    if plain is None or not plain.before or not vocabulary.slots:
+        return
+    settings = plain.settings or tuple(choices[0] for choices in vocabulary.settings)
+    things = (plain.together or plain.things)[:1] * 3
+    before = tuple(_named(vocabulary, act, thing) for thing in range(3) for act in acts_of(plain.before))
+    inside = [
+        act for verb, act in _all_acts(vocabulary, CALLBACK, len(things)) if verb.do not in ("raise", "exit")
+    ]
+    slots = dict.fromkeys(vocabulary.slots)
+    chosen = dict.fromkeys((plain.raising or settings, settings))
+    for setting, act, slot, inner in product(chosen, acts_of(plain.acts), slots, inside):
+        drawn = Drawn(vocabulary.name, setting, things, before, ((act,),), (Callback(slot, 0, inner),))
+        if vocabulary.legal(drawn, dialect):
+            yield drawn
+
+
+def _named(vocabulary: Vocabulary, act: Act, thing: int) -> Act:
+    """The same act, of this thing."""
+    verb = vocabulary.verb(act.do)
+    domains = () if verb is None else verb.args
+    return Act(
+        act.do, tuple(thing if one == "thing" else n for one, n in zip(domains, act.args, strict=True))
+    )
+
+
 def mirrored_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
     """Programs of two threads with the same call on different things. The first callback of each thing uses the other
     thing, so locks are acquired in both orders."""

@@ -31,6 +31,7 @@ from purgatorio_stress.mutant.patch import SOUND, Bug
 from purgatorio_stress.printed import DrawnSum, Enumeration, Explored
 from purgatorio_stress.random_program.act import Act, Callback, Drawn, acts_of
 from purgatorio_stress.random_program.draw import (
+    calling_programs,
     draw,
     enumerated,
     mirrored_programs,
@@ -267,6 +268,7 @@ class _Source:
             (name, raising_programs(*of, lengths), SCHEDULES)
             for name, lengths in (("raising", (2,)), ("1+1 raising", (1, 1)))
         ]
+        calling = [("calling", calling_programs(*of), SCHEDULES)]
         every = [(f"{size} acts", enumerated(*of, size), SCHEDULES) for size in range(1, _LARGEST)]
         complete: tuple[str, ...] = ()
         for stage, programs, schedules in (
@@ -274,6 +276,7 @@ class _Source:
             *plain[:2],
             *again,
             *plain[2:3],
+            *calling,
             *raising,
             *plain[3:],
             *every,
