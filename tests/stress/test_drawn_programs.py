@@ -215,17 +215,21 @@ def test_two_drains_of_a_timer_that_says_whether_it_is_driven_have_no_race() -> 
     assert found.clause == "RACE"
 
 
-def test_an_endless_loop_is_reported_and_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("takes", [0, 1 << 28])
+def test_an_endless_loop_is_reported_and_does_not_hang(takes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it take all memory."""
     monkeypatch.setattr("purgatorio_stress.random_program.search._NO_END_S", 0.5)
 
     def turn(self: TimerTaskList, entry: object) -> None:
-        while True:
-            pass
+        taken: list[bytes] = []
+        while len(taken) * takes < 1 << 40:
+            taken.append(bytes(takes))
 
     with patched([Patch(TimerTaskList, "add", turn)]):
         drawn = Drawn.parse("drawn:system:1.2.0.0:3::add.0:")
         (found,) = explore_program(drawn, "pending-flag").found
     assert [one.clause for one in found.broken][:1] in (["P3"], ["O8"])
+    assert ("MemoryError" in found.broken[0].seen) is (takes > 0)
 
 
 def test_each_search_of_a_program_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
-"""Stops code under test that loops forever without a scheduling point, that waits forever in the operating system, or
-that ends the process of the explorer.
+"""Stops code under test that loops forever without a scheduling point, that takes memory without an end, that waits
+forever in the operating system, or that ends the process of the explorer.
 
 The limit of a loop is CPU time of this process, so a busy machine has no effect. A wait is a time in which the thread
 takes no CPU time at all. Signals arrive only in the main thread, so there is no limit in other threads.
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Final
 
@@ -24,8 +25,15 @@ _ENDING: Final = (
 """Functions of `os` that end this process, or start another process that the scheduler does not control."""
 
 
+_SIZE: Final = Path("/proc/self/statm")
+"""Its first number is the memory of this process, in pages."""
+
 NO_END_S: Final = 30.0
 """The additional CPU time of a search, which reads its clock only between runs, and the CPU time of a replay."""
+
+
+_MEMORY: Final = 4 << 30
+"""The additional memory of a search, in bytes. Beyond, the code under test gets a MemoryError (on Linux)."""
 
 
 WAIT_S: Final = 5
@@ -81,8 +89,8 @@ def process_kept(met: Callable[[str], None] = _not_told) -> Iterator[None]:
 
 @contextmanager
 def bounded_cpu(seconds: float) -> Iterator[None]:
-    """Raise NoEnd in the `with` block after `seconds` of CPU time of this process. No limit outside of the main thread.
-    The limit does not count the time inside a nested `bounded_cpu`."""
+    """Raise NoEnd in the `with` block after `seconds` of CPU time of this process, and MemoryError if it takes much
+    memory. No limit outside of the main thread. The limit does not count the time inside a nested `bounded_cpu`."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -94,11 +102,28 @@ def bounded_cpu(seconds: float) -> Iterator[None]:
     # Repeated every 0.5 s, because code that ignores exceptions (a finalizer) may ignore the first NoEnd.
     outer = signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.5)
     try:
-        yield
+        with _bounded_memory():
+            yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
         signal.setitimer(signal.ITIMER_VIRTUAL, *outer)
+
+
+@contextmanager
+def _bounded_memory() -> Iterator[None]:
+    if not _SIZE.exists():
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = int(_SIZE.read_text("ascii").split()[0]) * resource.getpagesize() + _MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (most if soft < 0 else min(soft, most), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 @contextmanager
