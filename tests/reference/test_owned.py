@@ -285,32 +285,6 @@ def test_a_child_cannot_use_the_timer_of_its_parent(kind: str) -> None:
     timer.close()
 
 
-@needs_fork
-def test_a_child_answers_nothing_of_its_parent_s_purgatory() -> None:
-    """Neither by an event nor by closing it: the parent answers. A registry is the parent's, too."""
-    registry = GaugeRegistry()
-    purgatory = Purgatory[Never]("p", registry=registry)
-    waiting = Never(60_000)
-    purgatory.try_complete_else_watch(waiting, ["k"])
-
-    def child() -> None:
-        for call in (
-            lambda: purgatory.try_complete_else_watch(Never(5), ["k"]),
-            lambda: purgatory.check_and_complete("k"),
-            lambda: purgatory.cancel_for_key("k"),
-            purgatory.purge_if_needed,
-            purgatory.num_delayed,
-            registry.openmetrics,
-        ):
-            with pytest.raises(MadeBeforeFork, match="Purgatory 'p' was created before"):
-                call()
-        assert purgatory.close() == 0
-        assert not waiting.is_completed()
-
-    assert in_child(child) == 0
-    assert purgatory.close() == 1
-
-
 @pytest.mark.parametrize("make", [SystemTimer, HeapTimer, HashedWheel, IntrusiveTimer])
 def test_a_tick_that_is_no_whole_number_is_refused_at_the_door(make: Callable[..., object]) -> None:
     """And not by the first add."""
