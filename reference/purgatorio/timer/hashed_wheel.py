@@ -15,9 +15,9 @@ that pass.
 
 One lock guards the wheel. A thread that takes this lock holds no other lock. So `add` has two steps: it gives the task
 a new entry (atomically, without a lock), and then inserts the entry under the lock. A cancel between these steps finds
-the entry in no slot, and marks it as cancelled. The lock is held while tasks are passed to the executor. So with a
-`DirectExecutor`, the lock is held while a task runs. The lock is re-entrant, so this task may add, cancel and stop. A
-drain that this task calls has no effect.
+the entry in no slot, and marks it as cancelled. A drain holds the lock while it passes tasks to the executor. So with a
+`DirectExecutor`, the lock is held while such a task runs. The lock is re-entrant, so this task may add, cancel and
+stop. A drain that this task calls has no effect. An `add` passes its task to the executor without the lock.
 """
 
 from collections.abc import Callable, Iterable
@@ -121,8 +121,13 @@ class HashedWheel(Calls):
             if self._closed.get():
                 raise TimerClosed(f"wheel {self.name!r} has been stopped")
             self._start_on_first_use()
-            self._insert(entry)
+            due = self._insert(entry)
             self._changed.notify_all()
+        # Outside the lock, because a `DirectExecutor` runs the task here: (1) The task closes the wheel, or the
+        # `ReaperTimer` around it, and waits for the thread that drains. (2) This thread waits for the lock.
+        refused = hand_over(task, self._executor, self._faults, self._sync) if due else None
+        if refused is not None:
+            raise refused
 
     def advance_clock(self, timeout_ms: int) -> bool:
         """Drain, after a wait of up to `timeout_ms` for a due task. True iff a task was submitted. If the executor
@@ -174,9 +179,9 @@ class HashedWheel(Calls):
     def stop_after_pending(self, timeout_ms: int | None = None) -> bool:
         """Accept no new tasks, wait until every waiting task has been submitted to the executor, then stop.
 
-        Another thread (such as the worker) must drain meanwhile. Returns False if the time ended first. In a task,
-        returns False at once, because the task would wait for itself. After False, the wheel refuses new tasks, but
-        still runs."""
+        Another thread (such as the worker) must drain meanwhile. Returns False if the time ended first. In a task that
+        a drain submitted, returns False at once, because the task would wait for itself. After False, the wheel refuses
+        new tasks, but still runs."""
         self._require_made_here()
         with self._lock:
             self._closed.set(True)
@@ -222,21 +227,19 @@ class HashedWheel(Calls):
         if self._own_worker and self._worker.get() is None:
             self._worker.set(self._sync.spawn(f"wheel-{self.name}", self._drain_until_stopped))
 
-    def _insert(self, entry: HashedEntry) -> None:
-        """Insert the entry into its slot. If its tick has been visited, submit the task instead. Drop a cancelled
+    def _insert(self, entry: HashedEntry) -> bool:
+        """Insert the entry into its slot. True, and no insertion, if its tick has been visited. Drop a cancelled
         entry."""
         cursor = self._cursor.get()
         if cursor is None or entry.gone.get() or entry.cancelled():
-            return
+            return False
         if entry.deadline_tick <= cursor:
             self._take(entry)
-            refused = self._hand_over(entry)
-            if refused is not None:
-                raise refused
-            return
+            return True
         entry.rounds.set(rounds_left(entry.deadline_tick, cursor, self.wheel_size))
         self._slot_of(entry).mutate()[entry] = None
         self._size.set(self._size.get() + 1)
+        return False
 
     def _take(self, entry: HashedEntry) -> None:
         if not entry.gone.get():
@@ -286,6 +289,7 @@ class HashedWheel(Calls):
         exception."""
         left = iter(due)
         fired = 0
+        self._handing.set(True)
         try:
             for entry in left:
                 gone = entry.gone.get()
@@ -295,25 +299,17 @@ class HashedWheel(Calls):
                     # `remove` yet.
                     continue
                 fired += 1
-                refused = self._hand_over(entry)
+                refused = hand_over(entry.task, self._executor, self._faults, self._sync)
                 if refused is not None:
                     self._keep(entry)
                     raise refused
         finally:
+            self._handing.set(False)
             for entry in left:
                 if not entry.gone.get():
                     self._take(entry)
                     self._keep(entry)
         return fired
-
-    def _hand_over(self, entry: HashedEntry) -> BaseException | None:
-        """Submit the task. `_handing` is True meanwhile: a task that runs here finds its own thread under the lock."""
-        outer = self._handing.get()
-        self._handing.set(True)
-        try:
-            return hand_over(entry.task, self._executor, self._faults, self._sync)
-        finally:
-            self._handing.set(outer)
 
     def _entries(self) -> list[HashedEntry]:
         return [entry for place in (self._refused, *self._slots) for entry in place.get()]

@@ -705,7 +705,17 @@ class TimerPlayer(Player):
             self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and got no notice")
 
     def _hands_over(self) -> bool:
-        """Whether the caller is a task that runs in an add or a drain. Its drains of a hashed wheel have no effect."""
+        """Whether the caller is a task that a drain of the only thread runs. Its drains of a hashed wheel have no
+        effect."""
+        ended = {begun for begun, _ in self.line.rows}
+        drains = (
+            begun < 0 and row not in ended and call.do == "drain"
+            for row, (begun, call) in enumerate(self.line.rows)
+        )
+        return self._runs_here() and len(self.drawn.threads) == 1 and any(drains)
+
+    def _runs_here(self) -> bool:
+        """Whether the caller is a task that runs inside a call of the timer."""
         return self.drawn.settings[2] in (INLINE, RAISING) and self.thread() in self.inside
 
     def _drains_alone(self, at: int, timer: int) -> bool:
@@ -826,7 +836,7 @@ class TimerPlayer(Player):
         all."""
         wheel = self.timers[0]
         assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
-        inside = self.executor.is_current() or self._hands_over()
+        inside, unknown = self.executor.is_current(), self._runs_here()
         at, before_ms = self.line.begin("finish"), self.line.now_ms()
         limit_ms = None if timeout_ms < 0 else timeout_ms
         error, done = self._failing(lambda: wheel.stop_after_pending(limit_ms))
@@ -836,7 +846,7 @@ class TimerPlayer(Player):
             done is False and self.is_live() and not inside and (limit_ms is None or waited_ms < limit_ms)
         )
         limit_ms = 0 if inside else waited_ms if limit_ms is None else limit_ms
-        if gave_up or (self._keeps_time(inside) and waited_ms > limit_ms):
+        if not unknown and (gave_up or (self._keeps_time(inside) and waited_ms > limit_ms)):
             seen = f"stop_after_pending({timeout_ms}) is {done} after {waited_ms} ms, in a task: {inside}"
             self.breaks("P3", "timer", seen)
 

@@ -185,7 +185,12 @@ TIMERS: Final = (
             ReaperTimer,
             like="reaper-of-timer",
         )
-        for name, make in (("system", _system), ("intrusive", _intrusive), ("heap", _heap))
+        for name, make in (
+            ("system", _system),
+            ("intrusive", _intrusive),
+            ("heap", _heap),
+            ("hashed", _hashed),
+        )
     ),
     _vocabulary(
         "hashed-worker",
