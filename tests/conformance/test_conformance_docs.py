@@ -78,7 +78,8 @@ def test_a_timer_with_its_own_clock_may_offer_a_reset(cancel: str, pytester: pyt
             "        handle.now = self.add(delay_ns, handle.function)\n\n"
             "    def stop(self):",
         )
-        .replace("tick_ns=MS)], seeds=(1, 2), timers=200", "tick_ns=MS, offers=('reset',))], timers=8")
+        .replace("tick_ns=MS, lacks", "tick_ns=MS, offers=('reset',), lacks")
+        .replace("seeds=(1, 2), timers=200", "timers=8")
     )
     pytester.makepyfile(test_my_timer=source)
     result = pytester.runpytest_inprocess("-q", "-k", "T11")
