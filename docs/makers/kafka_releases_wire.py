@@ -157,7 +157,7 @@ def played(version: str, setup: str, seed: int, folder: Path) -> dict[str, objec
 async def _give_quota(node: Node, bytes_per_s: int) -> None:
     """To every client."""
     conn = await connect(Address("127.0.0.1", node.port), "quota", "", WireRecorder())
-    got = await conn.send("alter_client_quotas", 0, quota_of(None, bytes_per_s)).within(60)
+    got = await conn.send("alter_client_quotas", 0, quota_of((("client-id", None),), bytes_per_s)).within(60)
     assert not codes(first_of(got.body, "entries")), got.body
     conn.close()
 

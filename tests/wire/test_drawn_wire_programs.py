@@ -22,6 +22,7 @@ from purgatorio_wire.scene.random_scene import (
     drawn_consumers,
     drawn_group,
     drawn_offsets,
+    drawn_quotas,
     drawn_shares,
     drawn_transactions,
     made_small,
@@ -48,7 +49,8 @@ def test_a_program_is_its_text() -> None:
         program = drawn(random.Random(seed))
         assert parsed(str(program)) == program
         assert 1 <= program.partitions <= 4
-        for draw in (drawn_group, drawn_offsets, drawn_transactions, drawn_consumers, drawn_shares):
+        kinds = drawn_group, drawn_offsets, drawn_transactions, drawn_consumers, drawn_shares, drawn_quotas
+        for draw in kinds:
             more = draw(random.Random(seed))
             assert parsed(str(more)) == more
 

@@ -46,7 +46,7 @@ from purgatorio_wire.clause.group_description import coordinators, described
 from purgatorio_wire.clause.group_responses import coordinator_away, failed, refused_at_sight, standings
 from purgatorio_wire.clause.membership import memberships
 from purgatorio_wire.clause.produce import back_in_sync, produces
-from purgatorio_wire.clause.quota import quotas
+from purgatorio_wire.clause.quota import quotas, quotas_described
 from purgatorio_wire.clause.rebalance import rebalances
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.clause.share_group import shared
@@ -179,6 +179,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("C1", _of_bounds(cut_connections)),
     ("C1", _of_bounds(unread_answers)),
     ("Q1", _of_bounds(quotas)),
+    ("Q1", _of_bounds(quotas_described)),
 )
 """The functions that judge a scene, each with the clauses of its rows."""
 

@@ -69,9 +69,10 @@ def coordinated(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield from _told(one, [x for x in asked if x.t < one.t])
     for each in topics.transactions:
         yield from _ends(bounds, scene, each)
+        starts_ms = set[int]()
         for one in scene.of("describe_transactions", "list_transactions", "describe_producers"):
             if each.made_t <= one.t and one.answer_t is not None and one.answer_t < each.may_end_t:
-                yield from _described(one, each, topics)
+                yield from _described(one, each, topics, starts_ms)
 
 
 def _beside(one: Exchange, other: Exchange) -> bool:
@@ -224,26 +225,28 @@ def _ended_again(one: Exchange, error: int, ended: Exchange, since: Sequence[Exc
         )
 
 
-def _described(one: Exchange, each: Transaction, topics: Topics) -> Rows:
-    """R6, for the requests of KIP-664, while a transaction is open."""
+def _described(one: Exchange, each: Transaction, topics: Topics, starts_ms: set[int]) -> Rows:
+    """R6, for the requests of KIP-664, while a transaction is open. `starts_ms`: the start of the transaction, by
+    earlier responses."""
     by = each.producer
     if one.api == "describe_producers":
         for part, said in parts(one.got, NAMED[one.api][1]):
             log = topics.logs[part]
-            there = [
-                x.base for x in log.appends if x.within is each and x.ack_t is not None and x.ack_t <= one.t
-            ]
+            every = [x for x in log.appends if x.within is each and x.may_be_there and x.t <= one.ended_t]
+            there = [x for x in every if x.ack_t is not None and x.ack_t <= one.t]
             if there and not log.deletes_t and not integer(said, "error_code"):
-                begins_at = {
-                    integer(x, "current_txn_start_offset", -1)
-                    for x in items(said, "active_producers") if integer(x, "producer_id") == by.id
-                }  # fmt: skip
-                allowed = f"producer {by.id} with a transaction since offset {min(there)} of {part}"
-                seen = f"start offsets {sorted(begins_at)}"
-                yield checked("R6", "described", one, begins_at == {min(there)}, allowed, seen)
+                first = min(x.base for x in there)
+                least, most = (
+                    max(x.written.base_sequence + x.count - 1 for x in some) for some in (there, every)
+                )
+                its = [x for x in items(said, "active_producers") if integer(x, "producer_id") == by.id]
+                right = len(its) == 1 and integer(its[0], "current_txn_start_offset", -1) == first
+                right = right and least <= integer(its[0], "last_sequence", -1) <= most
+                allowed = f"producer {by.id}, since offset {first} of {part}, last sequence number {least} to {most}"
+                yield checked("R6", "described", one, right, allowed, f"{its}")
         return
-    its = (x for x in items(one.got, "transaction_states") if text(x, "transactional_id") == each.name)
-    said = next(its, {})
+    named_so = (x for x in items(one.got, "transaction_states") if text(x, "transactional_id") == each.name)
+    said = next(named_so, {})
     if integer(one.got, "error_code") or integer(said, "error_code") in {*LOADING, *EXCUSED}:
         return
     wanted = each.name in texts(one.body, "transactional_ids")
@@ -259,7 +262,11 @@ def _described(one: Exchange, each: Transaction, topics: Topics) -> Rows:
     own = {(topic, number) for topic, number in told if not topic.startswith("__")}
     right = text(said, "transaction_state") == ONGOING and integer(said, "producer_id") == by.id
     right = right and own <= each.parts if wanted else not said
+    if right and "transaction_start_time_ms" in said:  # adding a partition does not move it
+        starts_ms.add(integer(said, "transaction_start_time_ms"))
+        right = len(starts_ms) == 1
     allowed = f"{ONGOING}, producer {by.id}, with some of {sorted(each.parts)}" if wanted else "not listed"
+    allowed += f", since {min(starts_ms)}" if starts_ms else ""
     yield checked("R6", "described", one, right, allowed, f"{said or 'not listed'}")
 
 

@@ -1,13 +1,18 @@
 """The clause Q1: a client above its quota gets a throttle time. The broker delays the client for at most this time
-(KIP-219), and creates no partitions above the quota (KIP-599)."""
+(KIP-219), and creates no partitions above the quota (KIP-599). DescribeClientQuotas returns the quotas (KIP-546)."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
 from purgatorio_wire.history.finding import Rows, after, broken, checked, in_time, named
 from purgatorio_wire.history.history import Exchange, Lane, Scene, integer, items, text
 from purgatorio_wire.history.log import fetched, produced, summed
+from purgatorio_wire.trace.record import Body
 
+Names = frozenset[tuple[str, str]]
+"""The clients of a quota: types of names, and the names."""
+Values = dict[str, object]
 WINDOW_S: Final = 11
 """Kafka counts over this number of samples of a second (`quota.window.num`)."""
 TIMES: Final = 2
@@ -28,6 +33,38 @@ def quotas(bounds: Bounds, scene: Scene) -> Rows:
             yield from _refused(lane, x.t)
             for one, behind in zip(lane.requests, lane.requests[1:], strict=False):
                 yield from _held_up(bounds, one, behind)
+
+
+def quotas_described(bounds: Bounds, scene: Scene) -> Rows:
+    """The occasions are DescribeClientQuotas requests with exact names, which only this scene uses."""
+    late_ns = bounds.declared.late_topics_ms * MS
+    for one in scene.of("describe_client_quotas"):
+        if one.got is None or one.error:
+            continue
+        asked = {(text(x, "entity_type"), text(x, "match")) for x in items(one.body, "components")}
+        told = {_names(x): _values(items(x, "values")) for x in items(one.got, "entries")}
+        held: dict[Names, list[Values]] = {names: [{}] for names in told}
+        for by in (x for x in scene.of("alter_client_quotas") if x.t <= one.ended_t):
+            refused = {_names(x) for x in items(by.got, "entries") if integer(x, "error_code")}
+            for x in items(by.body, "entries") if not by.body.get("validate_only") else ():
+                former, names = held.get(_names(x), [{}]), _names(x)
+                new = [{**each, **_values(items(x, "ops"))} for each in former if names not in refused]
+                held[names] = new if new and by.ended_t + late_ns <= one.t else former + new
+        for names, may in held.items():
+            selected = names == asked if one.body.get("strict") else names >= asked
+            allowed = [{k: v for k, v in each.items() if v is not None} for each in may if selected] or [{}]
+            words = f"{' or '.join(map(str, allowed))} of {sorted(names)} for the filter {sorted(asked)}"
+            seen = told.get(names, {})
+            yield checked("Q1", "described", one, seen in allowed, words, f"{seen}")
+
+
+def _names(body: Body) -> Names:
+    return frozenset((text(x, "entity_type"), text(x, "entity_name")) for x in items(body, "entity"))
+
+
+def _values(quotas: Iterable[Body]) -> Values:
+    """The values of quotas. None for a quota that is removed."""
+    return {text(x, "key"): None if x.get("remove") else x.get("value") for x in quotas}
 
 
 def _told(lane: Lane, since_t: int, bytes_per_s: int) -> Rows:

@@ -28,8 +28,17 @@ from purgatorio_wire.history.finding import (
     timed,
     undecided,
 )
-from purgatorio_wire.history.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items
-from purgatorio_wire.history.log import Append, Part, Topics
+from purgatorio_wire.history.history import (
+    END_OF_TIME,
+    EXCUSED,
+    LOADING,
+    Exchange,
+    Scene,
+    integer,
+    items,
+    text,
+)
+from purgatorio_wire.history.log import NAMED, OF_LAG, Append, Part, Topics, parts
 from purgatorio_wire.history.share import (
     CUT,
     EARLIEST,
@@ -98,6 +107,8 @@ def shared(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield from judged.fetch(asked)
         for said in group.said:
             yield from judged.said(said)
+        for one in scene.of(OF_LAG):
+            yield from judged.lag(one)
         yield from judged.begun()
         yield from judged.woken()
 
@@ -478,6 +489,24 @@ class _Judged:
         if len(had) != 1 or self.group.lost_t < said.by.answer_t:
             return False
         return (self._freed_by(had[0], offset) or END_OF_TIME) <= said.by.one.t
+
+    def lag(self, one: Exchange) -> Rows:
+        """S4. The lag is the number of records from the start offset on that are not finished (KIP-1226)."""
+        group = self.group
+        for said in (x for x in items(one.got, "groups") if text(x, "group_id") == group.name):
+            for part, told in parts(said, NAMED[OF_LAG][1]):
+                log, lag = group.topics.logs[part], integer(told, "lag", -1)
+                start = integer(told, "start_offset", -1)
+                if start < 0 or lag < 0 or log.deletes_t or log.transactions or group.lost_t < one.ended_t:
+                    continue
+                some = (x for x in group.acquired[part] if x.by.t <= one.ended_t)
+                held = [(x, at) for x in some for at in x.offsets if at >= start]
+                sure = ((at, end) for x, at in held for end in group.ends(x, at) if end.done)
+                done = {at for at, end in sure if end.sure_t <= one.t}
+                least = log.least_end(one.t) - start - len({at for _, at in held})
+                most = log.most_end(one.ended_t) - start - len(done)
+                allowed = f"a lag of {max(least, 0)} to {most} records from offset {start} of {part} on"
+                yield checked("S4", "lag", one, least <= lag <= most, allowed, f"{lag}")
 
     # -- what wakes
 

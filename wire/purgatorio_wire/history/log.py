@@ -31,6 +31,7 @@ DEFAULT: Final = 5
 """The source of a setting that nobody has set."""
 EPOCH_FAR: Final = 50
 """An epoch that is greater than the known epoch by this number cannot be a real epoch."""
+OF_LAG: Final = "describe_share_group_offsets"
 MARKER_BYTES: Final = 200
 """The maximum size of a transaction marker."""
 UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID = 3, 100, 103
@@ -573,6 +574,9 @@ NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     "describe_producers": ((*OTHERS[0][:2], "partition_indexes", ""), OTHERS[1]),
     "describe_transactions": (
         ("transactional_ids", "", "", ""), ("transaction_states", "transactional_id", "", ""),
+    ),
+    OF_LAG: (
+        ("topics", "topic_name", "partitions", ""), ("topics", "topic_name", "partitions", "partition_index"),
     ),
     "elect_leaders": (
         ("topic_partitions", "topic", "partitions", ""),

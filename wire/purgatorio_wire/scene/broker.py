@@ -31,6 +31,10 @@ POLL_SECONDS: Final = 0.03
 MOST_CONNECTIONS: Final = 400
 
 
+Entity = tuple[tuple[str, str | None], ...]
+"""The clients of a quota: types of names, and the names. None means all clients without a quota of their own."""
+
+
 class SceneSkipped(Exception):
     """A scene cannot run on this broker. The message says why."""
 
@@ -62,7 +66,7 @@ class Made:
     topics: set[str] = field(default_factory=set)
     groups: dict[str, set[str]] = field(default_factory=dict)
     """The members of each group. They leave before the group is deleted."""
-    quotas: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
+    quotas: set[tuple[Entity, tuple[str, ...]]] = field(default_factory=set)
     """The clients that have quotas, each with the kinds."""
     beating: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     """The members that send heartbeats of another API, by this API and their group."""

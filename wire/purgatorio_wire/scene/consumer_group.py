@@ -345,7 +345,7 @@ class Wandering:
 
     members: list[Consumer]
     other: str
-    """A topic to which members subscribe at times."""
+    """A topic to which members subscribe at times. The regular expression of a member matches a part of its name."""
     partitions: int = PARTITIONS
     more: int = 0
     """The partitions of the other topic; 0 before it is created."""
@@ -359,7 +359,7 @@ class Wandering:
             for at in range(MEMBERS)
         ]
         play.broker.made.beating[BEAT, one.group].update(one.id for one in made)
-        return Wandering(made, play.unique("t"))
+        return Wandering(made, f"{one.topic}{MORE}s")
 
     async def act(self, act: str, number: int) -> None:
         at = number % len(self.members)
@@ -370,7 +370,7 @@ class Wandering:
         elif act == "i-":
             if self.more and play.offers("delete_topics"):
                 await play.delete(self.other)
-                self.other, self.more = play.unique("t"), 0
+                self.other, self.more = f"{self.other}s", 0
         elif act == "i+" and not self.more:
             self.more = 2
             await play.create(self.other, partitions=2)
@@ -556,12 +556,12 @@ async def _other_protocol(one: Consumer) -> None:
 
 
 async def _matched(play: Play) -> None:
-    """A topic is created that a regular expression matches, and its members get the partitions. Then one of them
-    subscribes to nothing, and to the topics by their names."""
+    """Two topics are created. A regular expression matches one of them, and a part of the other's name, so its members
+    get the partitions of the first. Then one of them subscribes to nothing, and to the topics by their names."""
     if play.offers(BEAT, least=FIRST_PATTERNS):
         one, other = both = await consumers(play, 2, by_pattern=True)
         now = await settled(both)
-        await play.create(more := one.topic + MORE, partitions=2)
+        await play.create(more := one.topic + MORE, f"{more}s", partitions=2)
         now = await settled(both, now, PARTITIONS + 2)
         other.later = (more,)
         for pattern in ("", None):

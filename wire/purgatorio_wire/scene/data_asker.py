@@ -18,7 +18,7 @@ from purgatorio_wire.history.history import BUSY, integer, items, text
 from purgatorio_wire.history.log import FETCHED, parts
 from purgatorio_wire.history.transaction import IN_TRANSACTIONS
 from purgatorio_wire.scene.asker import Asker, codes, first_of
-from purgatorio_wire.scene.broker import POLL_SECONDS, SceneLost, SceneSkipped
+from purgatorio_wire.scene.broker import POLL_SECONDS, Entity, SceneLost, SceneSkipped
 from purgatorio_wire.trace.record import BY_NOBODY, Written
 
 LEADS_SECONDS: Final = 20.0
@@ -181,14 +181,12 @@ class DataAsker(Asker):
         values = {"replica_id": -1, "isolation_level": int(committed), "topics": by_topic(wanted, "name")}
         return self.send(conn, "list_offsets", values)
 
-    async def quota(self, client: str, per_s: float | None, kinds: tuple[str, ...] = BYTE_QUOTAS) -> int:
-        """Sets quotas of a client, or removes the quotas (None). Returns the error."""
-        self.broker.made.quotas.add((client, kinds))
-        told = (
-            await self.ask(await self.admin(), "alter_client_quotas", quota_of(client, per_s, kinds))
-        ).body
+    async def quota(self, of: Entity, per_s: float | None, kinds: tuple[str, ...] = BYTE_QUOTAS) -> int:
+        """Sets quotas of clients, or removes the quotas (None). Returns the error."""
+        self.broker.made.quotas.add((of, kinds))
+        told = (await self.ask(await self.admin(), "alter_client_quotas", quota_of(of, per_s, kinds))).body
         if per_s is None and not codes(first_of(told, "entries")):
-            self.broker.made.quotas.discard((client, kinds))
+            self.broker.made.quotas.discard((of, kinds))
         return codes(first_of(told, "entries"))
 
     async def metadata(self, topic: str, *, creates: bool = False) -> Got:
@@ -325,12 +323,9 @@ def by_topic(
     return [{name: topic, inner: asked} for topic, asked in found.items()]
 
 
-def quota_of(
-    client: str | None, per_s: float | None, kinds: Sequence[str] = BYTE_QUOTAS
-) -> dict[str, object]:
-    """The request that sets quotas of a client, or of all clients without a quota of their own (client None), in bytes
-    or created partitions per second. Quota None removes them."""
+def quota_of(of: Entity, per_s: float | None, kinds: Sequence[str] = BYTE_QUOTAS) -> dict[str, object]:
+    """The request that sets quotas of clients, in bytes or created partitions per second. Quota None removes them."""
     value = {"value": per_s or 0.0, "remove": per_s is None}
     changes = [{"key": key, **value} for key in kinds]
-    entity = [{"entity_type": "client-id", "entity_name": client}]
+    entity = [{"entity_type": kind, "entity_name": name} for kind, name in of]
     return {"entries": [{"entity": entity, "ops": changes}], "validate_only": False}

@@ -37,6 +37,7 @@ from purgatorio_wire.scene.random_scene import (
     drawn_consumers,
     drawn_group,
     drawn_offsets,
+    drawn_quotas,
     drawn_shares,
     drawn_transactions,
     made_small,
@@ -72,7 +73,7 @@ PACE_SLACK_MS: Final = 250
 """Up to this slack, the normal waits of the plan are long enough."""
 KINDS: Final = (
     (drawn, 20), (drawn_group, 12), (drawn_transactions, 4), (drawn_offsets, 2), (drawn_consumers, 2),
-    (drawn_shares, 2),
+    (drawn_shares, 2), (drawn_quotas, 1),
 )  # fmt: skip
 """The kinds of random programs, with the number of programs at a time. The members of groups wait for each other most
 of the time."""
@@ -413,8 +414,8 @@ async def clean_up(
                 got = await play.ask(await play.controller(), "delete_topics", asked)
                 left = _refused(got, "responses", "name", left)
             await _delete_groups(play, conn)
-            for client, kinds in [*made.quotas] if play.offers("alter_client_quotas") else ():
-                await play.quota(client, None, kinds)
+            for clients, kinds in [*made.quotas] if play.offers("alter_client_quotas") else ():
+                await play.quota(clients, None, kinds)
     except (NoAnswer, SceneLost, TimeoutError):
         pass
     finally:

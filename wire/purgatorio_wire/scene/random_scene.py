@@ -17,10 +17,11 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from purgatorio_wire.clause.topic import PAGES
 from purgatorio_wire.client.connection import Connection, NoAnswer
 from purgatorio_wire.client.record_batch import batch_bytes
 from purgatorio_wire.history.history import integer
-from purgatorio_wire.history.log import OTHERS, PRODUCED, parts
+from purgatorio_wire.history.log import OF_LAG, OTHERS, PRODUCED, parts
 from purgatorio_wire.history.scenes import with_names
 from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import must
@@ -41,7 +42,7 @@ SEES_OPEN: Final = 0.7
 """The probability that a read_committed Fetch starts at the first open transaction."""
 MORE_THAN_FITS: Final = 0.15
 """The probability that a Fetch requests the records of all partitions, and has room for a few batches."""
-BESIDE: Final = (("s", 0.25), ("c", 0.4), ("n", 0.2), ("f", 0.2))
+BESIDE: Final = (("s", 0.25), ("c", 0.4), ("n", 0.2), ("f", 0.2), ("o", 0.4))
 """The requests after an append in a transaction, with their weights."""
 COMMITS_BEHIND: Final = frozenset("jyhku")
 OFTEN: Final = 0.4
@@ -49,14 +50,23 @@ REBALANCE_MS: Final = 1500
 HELD_MS: Final = 100
 """Up to Kafka 3.9 the offsets of a transaction take effect shortly after its end, and may include the next commit of
 the same producer (KAFKA-17507): so the next commit is delayed."""
-LATEST, EARLIEST = -1, -2
+WHICH: Final = {"e": -1, "s": -2, "n": -3, "t": 0}
+"""The timestamps of ListOffsets: the end, the start, the newest record, and the first."""
+NEWEST: Final = 7
+"""The first version of ListOffsets with the newest record."""
+NAMES: Final = " ab"
+"""The names of users and clients with quotas. The first means that the quota has none of this type."""
+EXACT: Final = 0
+PER_S: Final = 1 << 30
+"""A quota that no client of the run reaches."""
 _PLACE: Final = re.compile(r"(\d{1,2})(?:\.\.(\d{1,2}))?([fsmeob]?)(?:-(\d))?")
 _SIZE: Final = re.compile(r"(\d{1,9})(?:b(\d{1,6}))?(?:-(\d))?")
 _STEP: Final = re.compile(
     r"a(?P<into>NN(?:\+NN)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
     r"|r(?P<parts>PP(?:\+PP)*)/(?P<wait>TT)/(?P<least>SS)(?:/(?P<room>SS))?(?:/m(?P<most>SS))?(?:/(?P<sees>[cu]))?"
-    r"|d(?P<cut>NN[fsmeb](?:\+NN[fsmeb])*)|l(?P<asked>NN[se](?:\+NN[se])*)"
+    r"|d(?P<cut>NN[fsmeb](?:\+NN[fsmeb])*)|l(?P<asked>NN[sent](?:\+NN[sent])*)"
     r"|t(?P<writes>NN(?:\+NN)*)\*(?P<many>\d{1,3})x(?P<large>\d{1,6})|v(?P<ends>[+-])"
+    r"|o(?P<about>|[1-8][+?!-])"
     r"|w(?P<rest>TT)|x|(?P<again>s)|(?P<offset>[cmnf])|(?P<member>[jyhkqug])"
     r"|b(?P<consumer>\d)(?P<beats>[kwtpalo=cdei+-]?)|(?P<group>z|i[+-])"
     r"|e(?P<takes>TT)(?:/(?P<limit>\d{1,3}))?|e(?P<session>[cf+-]|[gn]\d)|p(?P<said>RR(?:,RR)*)(?P<by>/[fo])?"
@@ -132,7 +142,7 @@ def drawn(rng: random.Random) -> RandomScene:
         return f"r{parts}/{wait}/{least}/{room}{most}"
 
     def step() -> str:
-        kind = rng.choices("arldwx", (20, 16, 4, 2, 4, 1))[0]
+        kind = rng.choices("arldwxo", (20, 16, 4, 2, 4, 1, 1))[0]
         if kind == "a":
             acks = rng.choice((1, 1, -1, -1, 0))
             into = some(" ", 1, 1, 2, partitions)
@@ -142,8 +152,8 @@ def drawn(rng: random.Random) -> RandomScene:
         if kind == "d":
             return f"d{some('smeb', 1, 1, 2)}"
         if kind == "l":
-            return f"l{some('se', 1, 2, partitions)}"
-        return "x" if kind == "x" else f"w{rng.choice((1, 5, 20, 100))}"
+            return f"l{some('seent', 1, 2, partitions)}"
+        return f"w{rng.choice((1, 5, 20, 100))}" if kind == "w" else kind
 
     return RandomScene(
         tuple(tuple(step() for _ in range(rng.randint(6, 16))) for _ in range(rng.randint(3, 6)))
@@ -223,8 +233,8 @@ def drawn_consumers(rng: random.Random) -> RandomScene:
 def drawn_shares(rng: random.Random) -> RandomScene:
     """A random program of the members of a share group, which append and delete records, too. They acknowledge ranges
     of the records that they, or other members, received last."""
-    acts = ("a", "e", "p", "d", "x", "s", "w")
-    weights = (6, 12, 14, 0.7, 0.3, 1.5, 2)
+    acts = ("a", "e", "p", "d", "x", "s", "w", "o")
+    weights = (6, 12, 14, 0.7, 0.3, 1.5, 2, 2)
 
     def ranges() -> Iterator[str]:
         at = 0
@@ -245,11 +255,23 @@ def drawn_shares(rng: random.Random) -> RandomScene:
             return f"p{','.join(ranges())}{rng.choice(('', '', '', '/f', '/f', '/o'))}"
         if act == "s":
             return f"e{rng.choice(('c', 'f', '+', '-', 'g0', 'n0', 'g1', 'n1'))}"
-        return {"d": f"d{number}{rng.choice('me')}", "x": "x", "w": f"w{rng.choice((1, 20, 100))}"}[act]
+        return {"d": f"d{number}{rng.choice('me')}", "w": f"w{rng.choice((1, 20, 100))}"}.get(act, act)
 
     return RandomScene(
         tuple(tuple(step() for _ in range(rng.randint(15, 40))) for _ in range(rng.randint(1, 3)))
     )
+
+
+def drawn_quotas(rng: random.Random) -> RandomScene:
+    """A random program that sets, removes and describes quotas of users and clients. In the end, it describes what has
+    long been in effect, and removes the quotas."""
+
+    def steps(acts: str) -> Iterator[str]:
+        for _ in range(rng.randint(3, 8)):
+            yield f"o{rng.randint(1, 8)}{rng.choice(acts)}"
+
+    removed = (f"o{number}-" for number in range(1, 9))
+    return RandomScene(((*steps("++-?!"), "w3000", *steps("?!"), *removed),))
 
 
 @dataclass(slots=True)
@@ -320,6 +342,10 @@ class _Playing:
                     await self._of_offset(writing, said["offset"])
                 elif said["ends"]:
                     await writing.end(commits=said["ends"] == "+")
+                elif said["about"]:
+                    await self._of_quota(member.conn, int(said["about"][0]), said["about"][1])
+                elif step == "o":
+                    await self._about(number, writing)
                 else:
                     await self._step(member.conn, said)
             except NoAnswer:
@@ -339,6 +365,40 @@ class _Playing:
             )
         else:
             await one.in_session(said["session"])
+
+    async def _about(self, number: int, writing: _Writing) -> None:
+        """Asks about the share group of the connection, about its transaction, or about the topics."""
+        play, conn, topics = self.play, writing.member.conn, self.topics
+        if self.sharers:
+            if play.offers(OF_LAG, least=1):
+                one = self.sharers[number]
+                named = [{"topic_name": one.topic, "partitions": [*range(one.partitions)]}]
+                await play.ask(conn, OF_LAG, {"groups": [{"group_id": one.group, "topics": named}]})
+        elif writing.writer is not None:
+            await writing.writer.describe(conn)
+        elif topics:
+            await play.metadata(play.rng.choice(topics))
+            cursor = {"topic_name": play.rng.choice(topics), "partition_index": play.rng.randrange(2)}
+            asked = {
+                "topics": [{"name": one} for one in topics], "response_partition_limit": play.rng.randint(1, 3),
+                "cursor": play.rng.choice((None, cursor)),
+            }  # fmt: skip
+            if play.offers(PAGES):
+                await play.ask(conn, PAGES, asked)
+
+    async def _of_quota(self, conn: Connection, number: int, act: str) -> None:
+        """Sets, removes or describes a quota: by a filter of its names, which is strict or not."""
+        play, names = self.play, (NAMES[number % 3], NAMES[number // 3])
+        of = tuple(
+            (kind, f"{self.group}{x}")
+            for kind, x in zip(("user", "client-id"), names, strict=True)
+            if x != " "
+        )
+        if act in "+-":
+            await play.quota(of, PER_S + play.rng.randrange(1000) if act == "+" else None)
+        elif play.offers("describe_client_quotas"):
+            named = [{"entity_type": kind, "match_type": EXACT, "match": name} for kind, name in of]
+            await play.ask(conn, "describe_client_quotas", {"components": named, "strict": act == "!"})
 
     async def _of_offset(self, writing: _Writing, step: str) -> None:
         conn = writing.member.conn
@@ -393,10 +453,11 @@ class _Playing:
             await self._delete(conn, said["cut"])
         elif said["asked"]:
             if self.play.offers("list_offsets"):
+                new = self.play.offers("list_offsets", least=NEWEST)
                 wanted = [
-                    (*self._part(int(one[:-1])), EARLIEST if one[-1] == "s" else LATEST)
-                    for one in said["asked"].split("+")
-                ]
+                    (*self._part(int(one[:-1])), WHICH[one[-1]])
+                    for one in said["asked"].split("+") if new or one[-1] != "n"
+                ]  # fmt: skip
                 await self.play.list_offsets(conn, wanted).within(PATIENCE_S)
         else:
             await self.play.pause(self._ms(said["rest"]))
@@ -496,7 +557,7 @@ class _Writing:
         await self.writer.begin_again()
         if held:
             await self.playing.play.pause(HELD_MS)
-        play, wanted = self.playing.play, [(topic, number, LATEST) for topic, number in sorted(self.open)]
+        play, wanted = self.playing.play, [(topic, number, WHICH["e"]) for topic, number in sorted(self.open)]
         for part in self.open:
             self.playing.known[part].open.pop(self.writer.name, None)
         self.open.clear()
@@ -511,8 +572,10 @@ class _Writing:
 async def play_program(play: Play, program: RandomScene) -> None:
     """Runs a program on a new topic, in a new group. The trace contains the text of the program."""
     kinds = {step[0] for lane in program.lanes for step in lane}
+    if "o" in kinds and not kinds & set("arldtep"):
+        play.need("alter_client_quotas")
     topics = await _topics(play, program.partitions) if kinds & set("arldktcmnfep") else []
-    group = await play.group() if kinds & set("jyhkqugcmnf") else ""
+    group = await play.group() if kinds & set("jyhkqugcmnf") else play.unique("q")
     play.stimulus("program", text=str(program))
     playing = _Playing(play, topics, group)
     if kinds & set("ep"):

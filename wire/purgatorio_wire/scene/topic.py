@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from purgatorio_wire.clause.topic import APPEND, DELETE, NO_VALUE, OF_TOPIC, PAGES, SET, SUBTRACT
+from purgatorio_wire.clause.topic import APPEND, DELETE, NO_VALUE, OF_TOPIC, SET, SUBTRACT
 from purgatorio_wire.client.connection import API_KEYS, Connection, NoAnswer, Sent
 from purgatorio_wire.client.message import versions_of
 from purgatorio_wire.client.record_batch import batch_of
@@ -118,7 +118,7 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
 async def topics(play: Play) -> None:
     """A topic is created, created again (refused), deleted by its id, and created for the second time. Then one request
     creates two topics, and another request has a valid topic and an invalid topic.
-    DescribeTopicPartitions pages through the partitions. If the broker creates topics on request, Metadata creates a
+    If the broker creates topics on request, Metadata creates a
     topic, and creates it again after its deletion."""
     play.need("create_topics", "metadata")
     for count in (1, 2):
@@ -128,14 +128,6 @@ async def topics(play: Play) -> None:
             await play.until_told(name, 0)
         if play.offers("metadata", least=12) and {*names} <= {*play.broker.ids}:
             await _named_by_id(play, *names)
-        places = [{"topic_name": name, "partition_index": at} for name in names for at in range(count)]
-        for place in (None, *places) if play.offers(PAGES) else ():
-            asked = {
-                "topics": [{"name": name} for name in names],
-                "response_partition_limit": 1,
-                "cursor": place,
-            }
-            await play.ask(await play.admin(), PAGES, asked)
         beside = [play.unique("t") for _ in range(count - 1)]
         play.broker.made.topics.update(beside)
         again = [{"name": name, **ONE} for name in (*names[:1], *beside)]
@@ -522,10 +514,11 @@ async def throttled(play: Play) -> None:
     requests at once. Another client sends requests at the same time. Then the quota is removed."""
     play.need("alter_client_quotas")
     topic, client = await play.topic(), play.unique("q")
+    clients = (("client-id", client),)
     size = QUOTA_BYTES * 3 // 2
     conn, other = await play.open("limited", client=client), await play.open("other")
     for quota in (1 << 30, QUOTA_BYTES):
-        if error := await play.quota(client, quota):
+        if error := await play.quota(clients, quota):
             play.cannot(f"no quota can be set: error {error}", "Q1")
             return
         await play.pause(QUOTA_HEARD_MS)
@@ -538,9 +531,9 @@ async def throttled(play: Play) -> None:
         lambda conn: play.produce(conn, topic, size=size),
         lambda conn: play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1, session=session),
     ]
-    dry = {**quota_of(client, None), "validate_only": True}
+    dry = {**quota_of(clients, None), "validate_only": True}
     await play.ask(await play.admin(), "alter_client_quotas", dry)
-    if not await play.quota(client, QUOTA_PARTITIONS / 3, PARTITION_QUOTAS):
+    if not await play.quota(clients, QUOTA_PARTITIONS / 3, PARTITION_QUOTAS):
         await play.pause(QUOTA_HEARD_MS)
         made = {"name": play.unique("t"), **ONE, "num_partitions": QUOTA_PARTITIONS}
         more = {"name": topic, "count": QUOTA_PARTITIONS, "assignments": None}
@@ -550,9 +543,9 @@ async def throttled(play: Play) -> None:
                 asks.append(partial(play.send, api=api, values=values))
     await asyncio.gather(*(_above_quota(play, client, other, ask, session) for ask in asks))
     # Some brokers look for quotas only while a client has one.
-    await play.quota(play.unique("q"), 1 << 30)
+    await play.quota((("client-id", play.unique("q")),), 1 << 30)
     for kinds in (BYTE_QUOTAS, PARTITION_QUOTAS):
-        await play.quota(client, None, kinds)
+        await play.quota(clients, None, kinds)
     await play.pause(QUOTA_HEARD_MS)
     conn = await play.open("unlimited", client=client)
     play.stimulus("quota", conn=conn.name, bytes_per_s=0)

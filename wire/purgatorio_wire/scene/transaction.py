@@ -177,6 +177,24 @@ class Writer:
         """Repeat the request until its answer is not CONCURRENT_TRANSACTIONS."""
         await self._asked(partial(self.end, commits=commits), codes, frozenset({CONCURRENT}), APPENDS)
 
+    async def describe(self, conn: Connection) -> None:
+        """Describe the transaction of this producer, list it with filters, and describe the producers of a topic."""
+        play, draw = self.play, self.play.rng.choice
+        names, unmade = [self.name, f"{self.name}-nobody"], play.unique("unmade")
+        if play.offers("describe_transactions", "R6"):
+            await play.ask(conn, "describe_transactions", {"transactional_ids": names})
+        states: list[list[str]] = [[], ["Ongoing"], ["CompleteCommit", "Empty"], [self.name]]
+        for some in states if play.offers("list_transactions", "R6") else ():
+            # Without a producer id, the response would have the names of other clients.
+            ids = draw(([self.id], [self.id + 1, self.id], [self.id + 1]))
+            filters = {
+                "state_filters": some, "producer_id_filters": ids, "duration_filter": draw((-1, -1, 1 << 40)),
+            }  # fmt: skip
+            await play.ask(conn, "list_transactions", filters)
+        if play.offers("describe_producers", "R6"):
+            asked = [{"name": name, "partition_indexes": [0, 1]} for name in (self.topic, unmade)]
+            await play.ask(conn, "describe_producers", {"topics": asked})
+
     async def begin_offsets(self, group: str) -> None:
         """Add the offsets of a group, which may begin a transaction. No effect with KIP-890, where the commit of the
         offsets begins the transaction."""
@@ -295,7 +313,7 @@ async def read_committed(play: Play) -> None:
         await writer.write(*numbers, records=1 + at % 2)
         await settle(open_to)
         await writer.write(numbers[0])
-        await _describe(writer, asker)
+        await writer.describe(asker)
         await _ask_all(play, asker, both)
         await play.pause(OPEN_MS)
         await writer.end(commits=commits)
@@ -660,30 +678,6 @@ async def members_offsets(play: Play) -> None:
         await play.ask_offsets(asker, back.group, [topic])
     await writer.end(commits=True)
     await _until_stable(play, writer, asker, group)
-
-
-async def _describe(writer: Writer, conn: Connection) -> None:
-    """Describe the transaction of this producer, list it with filters, and describe the producers of a partition."""
-    play, draw = writer.play, writer.play.rng.choice
-    names, unmade = [writer.name, f"{writer.name}-nobody"], play.unique("unmade")
-    if play.offers("describe_transactions", "R6"):
-        await play.ask(conn, "describe_transactions", {"transactional_ids": names})
-    for states in (
-        ([], ["Ongoing"], ["CompleteCommit", "Empty"], [writer.name])
-        if play.offers("list_transactions", "R6")
-        else ()
-    ):
-        # Without a producer id, the response would have the names of other clients.
-        ids = draw(([writer.id], [writer.id + 1, writer.id], [writer.id + 1]))
-        filters = {
-            "state_filters": states,
-            "producer_id_filters": ids,
-            "duration_filter": draw((-1, -1, 1 << 40)),
-        }
-        await play.ask(conn, "list_transactions", filters)
-    if play.offers("describe_producers", "R6"):
-        asked = [{"name": name, "partition_indexes": [0, 1]} for name in (writer.topic, unmade)]
-        await play.ask(conn, "describe_producers", {"topics": asked})
 
 
 def _need_offsets(play: Play) -> None:
