@@ -26,6 +26,7 @@ from purgatorio_wire.history.scenes import with_names
 from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import must
 from purgatorio_wire.scene.consumer_group import Wandering
+from purgatorio_wire.scene.data_asker import UNMADE
 from purgatorio_wire.scene.member import Member
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.share_group import Sharer, sharers
@@ -64,14 +65,14 @@ _SIZE: Final = re.compile(r"(\d{1,9})(?:b(\d{1,6}))?(?:-(\d))?")
 _STEP: Final = re.compile(
     r"a(?P<into>NN(?:\+NN)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
     r"|r(?P<parts>PP(?:\+PP)*)/(?P<wait>TT)/(?P<least>SS)(?:/(?P<room>SS))?(?:/m(?P<most>SS))?(?:/(?P<sees>[cu]))?"
-    r"|d(?P<cut>NN[fsmeb](?:\+NN[fsmeb])*)|l(?P<asked>NN[sent](?:\+NN[sent])*)"
+    r"|d(?P<cut>DD(?:\+DD)*)|l(?P<asked>NN[sent](?:\+NN[sent])*)"
     r"|t(?P<writes>NN(?:\+NN)*)\*(?P<many>\d{1,3})x(?P<large>\d{1,6})|v(?P<ends>[+-])"
     r"|o(?P<about>|[1-8][+?!-])"
     r"|w(?P<rest>TT)|x|(?P<again>s)|(?P<offset>[cmnf])|(?P<member>[jyhkqug])"
     r"|b(?P<consumer>\d)(?P<beats>[kwtpalo=cdei+-]?)|(?P<group>z|i[+-])"
     r"|e(?P<takes>TT)(?:/(?P<limit>\d{1,3}))?|e(?P<session>[cf+-]|[gn]\d)|p(?P<said>RR(?:,RR)*)(?P<by>/[fo])?"
-    .replace("NN", r"\d{1,2}").replace("PP", r"\d{1,2}(?:\.\.\d{1,2})?[fsmeob](?:-\d)?")
-    .replace("RR", r"[grajnmu]\d{1,2}-\d{1,2}")
+    .replace("DD", r"NN[fsmeb](?:-\d)?").replace("NN", r"\d{1,2}")
+    .replace("PP", r"\d{1,2}(?:\.\.\d{1,2})?[fsmeob](?:-\d)?").replace("RR", r"[grajnmu]\d{1,2}-\d{1,2}")
     .replace("TT", r"\d{1,5}p?").replace("SS", r"\d{1,9}(?:b\d{1,6})?(?:-\d)?")
 )  # fmt: skip
 
@@ -150,7 +151,7 @@ def drawn(rng: random.Random) -> RandomScene:
         if kind == "r":
             return read()
         if kind == "d":
-            return f"d{some('smeb', 1, 1, 2)}"
+            return f"d{some('smebf', 1, 1, 2)}"
         if kind == "l":
             return f"l{some('seent', 1, 2, partitions)}"
         return f"w{rng.choice((1, 5, 20, 100))}" if kind == "w" else kind
@@ -496,7 +497,8 @@ class _Playing:
     async def _delete(self, conn: Connection, places: str) -> None:
         if not self.play.offers("delete_records"):
             return
-        got = await self.play.delete_records(conn, self._places(places)).within(PATIENCE_S)
+        named = [(self.play.unique("unmade"), 0, 0), (self.topics[0], UNMADE, 0), *self._places(places)]
+        got = await self.play.delete_records(conn, named).within(PATIENCE_S)
         for part, said in parts(got.body, OTHERS[1]):
             if not integer(said, "error_code", -1):
                 self.known[part].low = max(self.known[part].low, integer(said, "low_watermark"))

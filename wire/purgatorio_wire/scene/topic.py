@@ -384,47 +384,6 @@ async def partitions(play: Play) -> None:
         await play.ask_all(play.list_offsets(writer, [(topic, 3, -3)]))
 
 
-@scene(
-    "topics", "D1 low-watermark, D1 beyond-the-end, D1 negative-offset, D1 deleted-while-it-waits, F1, X4, L1"
-)
-async def delete_records(play: Play) -> None:
-    """DeleteRecords deletes records. A Fetch requests deleted records, and ListOffsets requests the start of the log.
-    Then DeleteRecords names an offset below the start, an offset beyond the end, and the end."""
-    play.need("delete_records")
-    topic = await play.topic(partitions=2)
-    writer, reader = await play.open("writer"), await play.open("reader")
-    for _ in range(6):
-        await play.ask_all(play.produce(writer, topic))
-
-    async def delete(offset: int) -> None:
-        parts = [(play.unique("unmade"), 0, 0), (topic, UNMADE, 0), (topic, 0, offset), (topic, 1, 0)]
-        await settle(play.delete_records(await play.open("deleter"), parts))
-
-    places = [-2, 0] if play.offers("list_offsets", "L1") else []
-    places += [-4] if play.offers("list_offsets", least=8) else []
-    for low in (2, 4):
-        # A deletion does not answer a fetch that waits for future records, nor a fetch that needs more bytes after the
-        # deleted records.
-        wait = play.wait_ms(1000)
-        waits = [
-            play.fetch(await play.open("waiter"), [(topic, 0, offset)], max_wait_ms=wait, min_bytes=least)
-            for offset, least in ((6, 1), (low - 1, 100_000))
-        ]
-        await play.pause(100)
-        await delete(low)
-        for place in places:
-            await play.ask_all(play.list_offsets(reader, [(topic, 0, place)]))
-        await settle(*waits)
-        for offset in (0, low - 1, low):
-            await settle(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=play.wait_ms(3000)))
-    beyond = play.fetch(reader, [(topic, 0, 1000)], max_wait_ms=3000, last_epoch=await play.epoch(topic))
-    await settle(beyond)
-    for offset in (1, -2, 1000, -1):
-        await delete(offset)
-    await play.ask_all(play.produce(writer, topic))
-    await settle(play.fetch(reader, [(topic, 0, 6)], max_wait_ms=play.wait_ms(3000)))
-
-
 async def _delete_at(
     play: Play, topic: str, offset: int, timeout_ms: int, *beside: tuple[str, int, int]
 ) -> Sent:
