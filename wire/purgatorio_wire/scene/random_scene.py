@@ -51,10 +51,8 @@ REBALANCE_MS: Final = 1500
 HELD_MS: Final = 100
 """Up to Kafka 3.9 the offsets of a transaction take effect shortly after its end, and may include the next commit of
 the same producer (KAFKA-17507): so the next commit is delayed."""
-WHICH: Final = {"e": -1, "s": -2, "n": -3, "t": 0}
-"""The timestamps of ListOffsets: the end, the start, the newest record, and the first."""
-NEWEST: Final = 7
-"""The first version of ListOffsets with the newest record."""
+WHICH: Final = {"e": -1, "s": -2, "t": 0}
+"""The timestamps of ListOffsets: the end, the start, and the first record."""
 NAMES: Final = " ab"
 """The names of users and clients with quotas. The first means that the quota has none of this type."""
 EXACT: Final = 0
@@ -65,7 +63,7 @@ _SIZE: Final = re.compile(r"(\d{1,9})(?:b(\d{1,6}))?(?:-(\d))?")
 _STEP: Final = re.compile(
     r"a(?P<into>NN(?:\+NN)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
     r"|r(?P<parts>PP(?:\+PP)*)/(?P<wait>TT)/(?P<least>SS)(?:/(?P<room>SS))?(?:/m(?P<most>SS))?(?:/(?P<sees>[cu]))?"
-    r"|d(?P<cut>DD(?:\+DD)*)|l(?P<asked>NN[sent](?:\+NN[sent])*)"
+    r"|d(?P<cut>DD(?:\+DD)*)|l(?P<asked>NN[set](?:\+NN[set])*)"
     r"|t(?P<writes>NN(?:\+NN)*)\*(?P<many>\d{1,3})x(?P<large>\d{1,6})|v(?P<ends>[+-])"
     r"|o(?P<about>|[1-8][+?!-])"
     r"|w(?P<rest>TT)|x|(?P<again>s)|(?P<offset>[cmnf])|(?P<member>[jyhkqug])"
@@ -153,7 +151,7 @@ def drawn(rng: random.Random) -> RandomScene:
         if kind == "d":
             return f"d{some('smebf', 1, 1, 2)}"
         if kind == "l":
-            return f"l{some('seent', 1, 2, partitions)}"
+            return f"l{some('set', 1, 2, partitions)}"
         return f"w{rng.choice((1, 5, 20, 100))}" if kind == "w" else kind
 
     return RandomScene(
@@ -454,11 +452,7 @@ class _Playing:
             await self._delete(conn, said["cut"])
         elif said["asked"]:
             if self.play.offers("list_offsets"):
-                new = self.play.offers("list_offsets", least=NEWEST)
-                wanted = [
-                    (*self._part(int(one[:-1])), WHICH[one[-1]])
-                    for one in said["asked"].split("+") if new or one[-1] != "n"
-                ]  # fmt: skip
+                wanted = [(*self._part(int(x[:-1])), WHICH[x[-1]]) for x in said["asked"].split("+")]
                 await self.play.list_offsets(conn, wanted).within(PATIENCE_S)
         else:
             await self.play.pause(self._ms(said["rest"]))
