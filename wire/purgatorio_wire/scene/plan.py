@@ -73,7 +73,7 @@ PACE_SLACK_MS: Final = 250
 """Up to this slack, the normal waits of the plan are long enough."""
 KINDS: Final = (
     (drawn, 20), (drawn_group, 12), (drawn_transactions, 4), (drawn_offsets, 2), (drawn_consumers, 2),
-    (drawn_shares, 2), (drawn_quotas, 1),
+    (drawn_shares, 2), (drawn_quotas, 2),
 )  # fmt: skip
 """The kinds of random programs, with the number of programs at a time. The members of groups wait for each other most
 of the time."""

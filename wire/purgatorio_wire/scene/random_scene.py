@@ -233,7 +233,7 @@ def drawn_shares(rng: random.Random) -> RandomScene:
     """A random program of the members of a share group, which append and delete records, too. They acknowledge ranges
     of the records that they, or other members, received last."""
     acts = ("a", "e", "p", "d", "x", "s", "w", "o")
-    weights = (6, 12, 14, 0.7, 0.3, 1.5, 2, 2)
+    weights = (6, 12, 14, 0.7, 0.3, 1.5, 2, 5)
 
     def ranges() -> Iterator[str]:
         at = 0
@@ -266,7 +266,7 @@ def drawn_quotas(rng: random.Random) -> RandomScene:
     long been in effect, and removes the quotas."""
 
     def steps(acts: str) -> Iterator[str]:
-        for _ in range(rng.randint(3, 8)):
+        for _ in range(rng.randint(8, 16)):
             yield f"o{rng.randint(1, 8)}{rng.choice(acts)}"
 
     removed = (f"o{number}-" for number in range(1, 9))
