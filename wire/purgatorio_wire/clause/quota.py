@@ -49,7 +49,8 @@ def quotas_described(bounds: Bounds, scene: Scene) -> Rows:
             for x in items(by.body, "entries") if not by.body.get("validate_only") else ():
                 former, names = held.get(_names(x), [{}]), _names(x)
                 new = [{**each, **_values(items(x, "ops"))} for each in former if names not in refused]
-                held[names] = new if new and by.ended_t + late_ns <= one.t else former + new
+                may_be = new if new and by.ended_t + late_ns <= one.t else former + new
+                held[names] = [*{str(each): each for each in may_be}.values()]
         for names, may in held.items():
             selected = names == asked if one.body.get("strict") else names >= asked
             allowed = [{k: v for k, v in each.items() if v is not None} for each in may if selected] or [{}]
