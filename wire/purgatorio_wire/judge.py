@@ -179,7 +179,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("C1", _of_bounds(cut_connections)),
     ("C1", _of_bounds(unread_answers)),
     ("Q1", _of_bounds(quotas)),
-    ("Q1", _of_bounds(quotas_described)),
+    ("Q1", lambda wire, scene, topics: quotas_described(scene)),
 )
 """The functions that judge a scene, each with the clauses of its rows."""
 

@@ -1,6 +1,7 @@
 """The clause Q1: a client above its quota gets a throttle time. The broker delays the client for at most this time
 (KIP-219), and creates no partitions above the quota (KIP-599). DescribeClientQuotas returns the quotas (KIP-546)."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
@@ -35,28 +36,37 @@ def quotas(bounds: Bounds, scene: Scene) -> Rows:
                 yield from _held_up(bounds, one, behind)
 
 
-def quotas_described(bounds: Bounds, scene: Scene) -> Rows:
-    """The occasions are DescribeClientQuotas requests with exact names, which only this scene uses."""
-    late_ns = bounds.declared.late_topics_ms * MS
+def quotas_described(scene: Scene) -> Rows:
+    """The occasions are DescribeClientQuotas requests with exact names, which only this scene uses. A broker may learn
+    of a quota late, but it does not return to a former one."""
+    since: dict[Names, int] = {}
     for one in scene.of("describe_client_quotas"):
         if one.got is None or one.error:
             continue
         asked = {(text(x, "entity_type"), text(x, "match")) for x in items(one.body, "components")}
         told = {_names(x): _values(items(x, "values")) for x in items(one.got, "entries")}
-        held: dict[Names, list[Values]] = {names: [{}] for names in told}
-        for by in (x for x in scene.of("alter_client_quotas") if x.t <= one.ended_t):
-            refused = {_names(x) for x in items(by.got, "entries") if integer(x, "error_code")}
-            for x in items(by.body, "entries") if not by.body.get("validate_only") else ():
-                former, names = held.get(_names(x), [{}]), _names(x)
-                new = [{**each, **_values(items(x, "ops"))} for each in former if names not in refused]
-                may_be = new if new and by.ended_t + late_ns <= one.t else former + new
-                held[names] = [*{str(each): each for each in may_be}.values()]
-        for names, may in held.items():
+        states = _states(scene, one.ended_t)
+        for names in {*told, *states}:
             selected = names == asked if one.body.get("strict") else names >= asked
-            allowed = [{k: v for k, v in each.items() if v is not None} for each in may if selected] or [{}]
-            words = f"{' or '.join(map(str, allowed))} of {sorted(names)} for the filter {sorted(asked)}"
+            may = states.get(names, [{}])[since.get(names, 0) :] if selected else [{}]
             seen = told.get(names, {})
-            yield checked("Q1", "described", one, seen in allowed, words, f"{seen}")
+            allowed = f"{' or '.join(map(str, may))} of {sorted(names)} for the filter {sorted(asked)}"
+            yield checked("Q1", "described", one, seen in may, allowed, f"{seen}")
+            if selected and seen in may:
+                since[names] = since.get(names, 0) + may.index(seen)
+
+
+def _states(scene: Scene, until: int) -> dict[Names, list[Values]]:
+    """The quotas of each name after each AlterClientQuotas that was sent by then, and that was not refused."""
+    found: dict[Names, list[Values]] = defaultdict(lambda: [{}])
+    for one in (x for x in scene.of("alter_client_quotas") if x.t <= until):
+        refused = {_names(x) for x in items(one.got, "entries") if integer(x, "error_code")}
+        for x in items(one.body, "entries") if not one.body.get("validate_only") else ():
+            if (names := _names(x)) not in refused:
+                removed = {text(op, "key") for op in items(x, "ops") if op.get("remove")}
+                new = found[names][-1] | _values(items(x, "ops"))
+                found[names].append({key: value for key, value in new.items() if key not in removed})
+    return found
 
 
 def _names(body: Body) -> Names:
@@ -64,8 +74,7 @@ def _names(body: Body) -> Names:
 
 
 def _values(quotas: Iterable[Body]) -> Values:
-    """The values of quotas. None for a quota that is removed."""
-    return {text(x, "key"): None if x.get("remove") else x.get("value") for x in quotas}
+    return {text(x, "key"): x.get("value") for x in quotas}
 
 
 def _told(lane: Lane, since_t: int, bytes_per_s: int) -> Rows:
