@@ -719,9 +719,10 @@ class TimerPlayer(Player):
         return self.drawn.settings[2] in (INLINE, RAISING) and self.thread() in self.inside
 
     def _drains_alone(self, at: int, timer: int) -> bool:
-        """Whether since row `at` no other call took a due task: by a drain of this timer, a cancel, or a second add."""
+        """Whether since row `at` no other call took a due task: by a drain of this timer, a cancel, a second add, or an
+        add during which the task was cancelled."""
         ended = {begun for begun, _ in self.line.rows}
-        added = [call.task for begun, call in self.line.rows if begun < 0 and call.do == "add"]
+        added = [call.task for begun, call in self.line.rows if begun < 0 and call.do in ("add", "cancel")]
         return not any(
             (call.do == "drain" and call.timer == timer)
             or call.do == "cancel"
