@@ -160,52 +160,19 @@ def command_subjects(
         # No run in virtual time has the programs that otherwise only such a run has.
         description = _in_real_time(description)
     slug = _UNFIT.sub("-", (label or description.name).lower()).strip("-")[:40] or "subject"
-    found = [
+    subjects = (
         CommandSubject(
-            tuple(command),
-            description,
-            part,
-            mode,
-            slug,
-            limits,
-            late_slack_ns,
-            listener,
-            Account(lost=lost),
-            lines,
+            tuple(command), description, part, mode, slug, limits, late_slack_ns, listener, Account(lost=lost), lines
         )
         for part in parts_of(description)
         for mode in _MODES
         if (whose := mode.split("-")[0]) == time or time == "all"
-        if f"{whose}-time" in description.capabilities and _can_play(description, part, mode)
-    ]
+        if f"{whose}-time" in description.capabilities
+    )  # fmt: skip
+    found = [one for one in subjects if one.can_play]
     if not found:
         raise SubjectFailed(_called(command), "unavailable", f"it has no {time} time")
     return found
-
-
-def _can_play(description: Description, part: Part, mode: Mode) -> bool:
-    """Whether the mode can run any small program. True of modes that run none."""
-    clock, _, kind = mode.partition("-")
-    virtual = clock == "virtual"
-    units = part == "purgatory" and hands_over(description)
-    if units or kind == "units":
-        return units and kind == "units"
-    if kind == "free":
-        return bool(free_programs(description, part))
-    if kind == "periodic":
-        return part == "timer" and plays_periodic(description, virtual=virtual)
-    if kind == "scope":
-        return any(scope(part, scope_delays(description), description))
-    delays = delays_for(description, 0)
-    programs = itertools.chain(gate_programs(part, delays), crossed_pairs(part, delays, description))
-    if kind == "gates":
-        return any(program.ruled_out(description, virtual=virtual) is None for program in programs)
-    if kind == "steps":
-        steps = takes_steps(description, virtual=virtual)
-        return steps and any(
-            program.cannot_step(description, virtual=virtual) is None for program in programs
-        )
-    return True
 
 
 def _leaves_none_out(program: SmallProgram) -> bool:
@@ -281,6 +248,30 @@ class CommandSubject:
         """Whether its programs test the hand-over of units. They run in order of size, so a violation is not
         minimized."""
         return self.kind == "units"
+
+    @property
+    def can_play(self) -> bool:
+        """Whether the mode can run any small program. True of modes that run none."""
+        description, part, kind, virtual = self.description, self.part, self.kind, self.virtual
+        units = part == "purgatory" and hands_over(description)
+        if units or self.of_units:
+            return units and self.of_units
+        if kind == "free":
+            return bool(free_programs(description, part))
+        if kind == "periodic":
+            return part == "timer" and plays_periodic(description, virtual=virtual)
+        if kind == "scope":
+            return any(scope(part, scope_delays(description), description))
+        delays = delays_for(description, 0)
+        programs = itertools.chain(gate_programs(part, delays), crossed_pairs(part, delays, description))
+        if kind == "gates":
+            return any(program.ruled_out(description, virtual=virtual) is None for program in programs)
+        if kind == "steps":
+            steps = takes_steps(description, virtual=virtual)
+            return steps and any(
+                program.cannot_step(description, virtual=virtual) is None for program in programs
+            )
+        return True
 
     @property
     def tick_ns(self) -> int:
