@@ -32,7 +32,15 @@ from purgatorio_spec.fast_path.fold import Fold, Outer
 from purgatorio_spec.fast_path.names import Names, unpacked
 from purgatorio_spec.fast_path.paged import Pages
 from purgatorio_spec.fast_path.recheck import FirstChecks
-from purgatorio_spec.fast_path.rules import IRREGULAR, RULES, Condition, FastRule, candidates, summaries
+from purgatorio_spec.fast_path.rules import (
+    IRREGULAR,
+    RULES,
+    Condition,
+    FastRule,
+    blocks,
+    candidates,
+    summaries,
+)
 from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
@@ -166,7 +174,7 @@ def missed(
 ) -> Iterator[str]:
     """Every operation of which the rules say less than the clauses. `keys`: they know which keys were cancelled."""
     for played, expected in many:
-        block = played.fold.block(played.run, slice(0, None))
+        block = blocks(played.run, played.fold.operations)(slice(0, None))
         cancels = played.fold.key_cancels() if keys else np.zeros(0, np.int64)
         told = candidates(block, rules, irregular, missed=played.fold.missed(np.arange(block.size), cancels))
         matrix = summaries(block)
@@ -248,9 +256,8 @@ def test_a_clause_without_a_rule_is_judged_by_its_function(
 @pytest.mark.parametrize("condition", IRREGULAR)
 def test_an_odd_operation_taken_for_regular_is_missed(many: list[Expecting], condition: str) -> None:
     """Each reason to mark an operation whatever the clauses say is needed, too."""
-    odd = [
-        one for one in many if IRREGULAR[condition](one[0].fold.block(one[0].run, slice(1, None))).yes.any()
-    ]
+    made = ((one, blocks(one[0].run, one[0].fold.operations)(slice(1, None))) for one in many)
+    odd = [one for one, block in made if IRREGULAR[condition](block).yes.any()]
     weakened = {name: one for name, one in IRREGULAR.items() if name != condition}
     assert any(missed(odd, irregular=weakened))
 

@@ -14,7 +14,7 @@ from purgatorio_spec.fast_path.names import Names, Texts
 from purgatorio_spec.fast_path.operations import LIMIT, Operations
 from purgatorio_spec.fast_path.readings import READING_RULES, ReadingsSoFar, Truths, judge_every
 from purgatorio_spec.fast_path.recheck import FirstChecks, Recheck, Wanted
-from purgatorio_spec.fast_path.rules import OperationBlock, candidates, lacks_a_rule, summaries
+from purgatorio_spec.fast_path.rules import blocks, candidates, lacks_a_rule, summaries
 from purgatorio_spec.fast_path.thread_checks import ThreadChecks
 from purgatorio_spec.history.part import CheckCall, Reading
 from purgatorio_spec.history.run import (
@@ -99,8 +99,6 @@ class Fold:
         self.cancels: list[dict[str, Any]] = []
         self.advances: list[AdvanceRow] = []
         self._keeps_advances = asks_for_advances(header)
-        self._ended_t: Ints = np.zeros(0, np.int64)
-        """When the `advance_clock` calls so far ended, in order."""
         self._keeps_registering = counts_registering(header)
         self.registering: list[Ints] = [np.zeros((3, 0), np.int64)]
         """The arguments of `most_registering`, by batch."""
@@ -260,8 +258,6 @@ class Fold:
         unreturned = {
             names[key - 1]: call_i for key, call_i in reversed([*calls])
         }  # If there are several, the first.
-        ended = advances(self.advances)
-        self._ended_t = np.array([min(one.ret_t, LIMIT) for one in ended], np.int64)
         facts = RunFacts(
             start_t=self.start_t or 0,
             end_t=min(self.end_t or 0, self.halted_t),
@@ -274,7 +270,7 @@ class Fold:
             broken={kind: (count, first_i) for kind, (count, first_i) in self.broken.items()},
             times=tuple(self.times.tolist()),
             called=frozenset(f for f in FUNCTIONS if self.called[[code_of(f, CALL), code_of(f, AT)]].any()),
-            advances=ended,
+            advances=advances(self.advances),
             registering=self._most_registering() if self._keeps_registering else None,
         )
         return run_of(self._header, facts, whole=outer.whole, dropped=outer.dropped)
@@ -328,11 +324,12 @@ class Fold:
         begun = replace(run, whole=True, facts=replace(run.facts, end_t=-LIMIT))
         chosen, retried = (np.zeros(self.operations.count, bool) for _ in range(2))
         inside = []
+        block = blocks(begun, self.operations)
         for number, slots in self.operations.pages(used=True):
             of = slots.start + np.flatnonzero(self.operations.column("last")[slots] >= since)
             numbers = of - slots.start + number
             of = of[~np.isin(numbers, np.append(self.open_calls.operation, 0))]
-            found = candidates(self.block(begun, of))
+            found = candidates(block(of))
             numbers = of - slots.start + number
             chosen[numbers], retried[numbers] = found.marked, found.marked & found.retried
             inside.append(self._inside(of[found.marked & found.inside]))
@@ -400,9 +397,6 @@ class Fold:
                     part += (plain(rows, EVENT_SCHEMA) for rows in select(table, one).to_batches())
         return parts
 
-    def block(self, run: Run, of: slice | Ints) -> OperationBlock:
-        return OperationBlock(run, self.operations, of, self._ended_t)
-
     def number(self, operation: str) -> int:
         return self.names.get(operation)
 
@@ -412,9 +406,9 @@ class Fold:
         count = self.operations.count
         chosen, retried = (np.zeros(count, bool) for _ in range(2))
         inside, summed = [], []
-        cancels = self.key_cancels()
+        cancels, block_of = self.key_cancels(), blocks(run, self.operations)
         for number, of in self.operations.pages():
-            block = self.block(run, of)
+            block = block_of(of)
             found = candidates(block, missed=self.missed(np.arange(of.start, of.stop), cancels))
             look = found.marked.copy()
             look[::SAMPLE_ONE_IN] = True

@@ -10,7 +10,7 @@ counts the occasions of the clause (cases that could break it) among the operati
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -37,7 +37,7 @@ class OperationBlock:
     """Operations of a run by column. `block.win_call` is the column `win_call` as `Numbers`, with times within
     `LIMIT`."""
 
-    def __init__(self, run: Run, operations: Operations, of: slice | Ints, ended_t: Ints) -> None:
+    def __init__(self, run: Run, operations: Operations, ended_t: Ints, of: slice | Ints) -> None:
         self.run = run
         self._ended_t = ended_t
         self._operations, self._of = operations, of
@@ -89,6 +89,12 @@ class OperationBlock:
         if not self.run.whole:
             return self.always(True)
         return deadline_t <= _limited(self.run.facts.end_t)
+
+
+def blocks(run: Run, operations: Operations) -> Callable[[slice | Ints], OperationBlock]:
+    """Makes the block of some operations of a run, after its last batch."""
+    ended_t = np.array([min(one.ret_t, LIMIT) for one in run.facts.advances], np.int64)
+    return partial(OperationBlock, run, operations, ended_t)
 
 
 Condition: TypeAlias = Callable[[OperationBlock], Truth]
