@@ -180,7 +180,7 @@ def missed(
         matrix = summaries(block)
         for name, one in expected.items():
             number = played.fold.number(name)
-            row: dict[str, object] = {"marked": bool(told.marked[number])}
+            row: dict[str, object] = {"marked": bool(told.chosen[number])}
             row |= {f"occ_{c}": int(told.occasions[c][number]) if c in told.occasions else 0 for c in RULES}
             row |= {f"s_{n}": int(v) for n, v in zip(Summary._fields, matrix[number], strict=True)}
             for what in differences(row, in_rows(one, played.table)):

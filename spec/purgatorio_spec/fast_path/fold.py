@@ -288,16 +288,16 @@ class Fold:
         rules = [clause for clause in clauses if Reading in clause.judges]
         readings = self.readings.ordered() if rules else None
         truths = Truths(run, readings) if readings is not None and len(readings) else None
-        wanted = self._mark(run, tally, truths)
+        wanted = self._choose(run, tally, truths)
         if wanted.chosen.any() or len(wanted.doubtful.thread) or wanted.everything:
-            self._look(run, tally, wanted, truths, self._batches(again))
+            self._recheck(run, tally, wanted, truths, self._batches(again))
         if self._counts_checks and not wanted.everything:
             _count(tally, "O7", self.thread_checks.sure)
         if truths is not None:
             self._judge_readings(run, tally, truths)
         return tally
 
-    def _look(
+    def _recheck(
         self,
         run: Run,
         tally: RunTally,
@@ -305,16 +305,16 @@ class Fold:
         truths: Truths | None,
         batches: Iterable[tuple[Numbered, Ints]],
     ) -> None:
-        look = Recheck(
+        recheck = Recheck(
             run, judged_clauses(run), tally, self.operations, self._joins_keys, self.key_names.names(),
             len(self.threads), wanted, truths,
         )  # fmt: skip
         for some, keys in batches:
-            look.feed(some, keys)
+            recheck.feed(some, keys)
             self._close_pages()
-        look.finish()
+        recheck.finish()
 
-    def look_early(self, since: int, again_from: AgainFrom, tally: RunTally) -> None:
+    def judge_early(self, since: int, again_from: AgainFrom, tally: RunTally) -> None:
         """The judgements so far of the operations with events from row `since` on; more batches may follow.
 
         Only candidates without an open call are judged. No operation counts as overdue yet, because more events may
@@ -331,13 +331,13 @@ class Fold:
             of = of[~np.isin(numbers, np.append(self.open_calls.operation, 0))]
             found = candidates(block(of))
             numbers = of - slots.start + number
-            chosen[numbers], retried[numbers] = found.marked, found.marked & found.retried
-            inside.append(self._inside(of[found.marked & found.inside]))
+            chosen[numbers], retried[numbers] = found.chosen, found.chosen & found.retried
+            inside.append(self._inside(of[found.chosen & found.inside]))
         if not chosen.any():
             return
         wanted = Wanted(chosen, retried, Stretches.none(), Stretches.joined(inside), follows=self.follows)
         batches = (self._number(batch, first) for first, batch in again_from(int(np.argmax(chosen))))
-        self._look(run, tally, wanted, None, batches)
+        self._recheck(run, tally, wanted, None, batches)
 
     def _close_calls(self) -> None:
         """Record that an operation with an open call is irregular."""
@@ -400,9 +400,9 @@ class Fold:
     def number(self, operation: str) -> int:
         return self.names.get(operation)
 
-    def _mark(self, run: Run, tally: RunTally, truths: Truths | None) -> Wanted:
-        """Apply the rules to all operations. Count the occasions and the summaries of operations that are no
-        candidates."""
+    def _choose(self, run: Run, tally: RunTally, truths: Truths | None) -> Wanted:
+        """Apply the rules to all operations. Choose those that the clauses judge: the candidates, and a sample. Count
+        the occasions and the summaries of the others."""
         count = self.operations.count
         chosen, retried = (np.zeros(count, bool) for _ in range(2))
         inside, summed = [], []
@@ -410,14 +410,14 @@ class Fold:
         for number, of in self.operations.pages():
             block = block_of(of)
             found = candidates(block, missed=self.missed(np.arange(of.start, of.stop), cancels))
-            look = found.marked.copy()
-            look[::SAMPLE_ONE_IN] = True
-            passed = ~look
+            judged = found.chosen.copy()
+            judged[::SAMPLE_ONE_IN] = True
+            passed = ~judged
             if not number:
-                passed[0] = look[0] = False  # number 0 is no operation
+                passed[0] = judged[0] = False  # number 0 is no operation
             to = slice(number, number + block.size)
-            chosen[to], retried[to] = look, look & found.marked & found.retried
-            inside.append(self._inside(of.start + np.flatnonzero(look & found.marked & found.inside)))
+            chosen[to], retried[to] = judged, judged & found.chosen & found.retried
+            inside.append(self._inside(of.start + np.flatnonzero(judged & found.chosen & found.inside)))
             for name, occasions in found.occasions.items():
                 _count(tally, name, int((occasions & passed).sum()))
             if truths is not None:

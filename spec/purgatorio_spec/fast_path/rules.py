@@ -308,7 +308,7 @@ IRREGULAR: Final[Mapping[str, Condition]] = {
 }
 """The conditions under which an operation is irregular."""
 
-OF_ODD_ONES: Final = frozenset({"T8", "T9", "T10", "T11", "T12"})
+IRREGULAR_ONLY: Final = frozenset({"T8", "T9", "T10", "T11", "T12"})
 """Clauses without a rule, because a regular operation is no occasion of them."""
 
 
@@ -321,7 +321,7 @@ class Candidates:
     (`inside`) if a check may have been made inside a registration that returned false and contains a completion (O7).
     """
 
-    marked: Flags
+    chosen: Flags
     retried: Flags
     inside: Flags
     occasions: dict[str, Flags] = field(default_factory=dict)
@@ -356,7 +356,7 @@ def candidates(
 
 def lacks_a_rule(run: Run) -> bool:
     """Whether a clause without a rule judges operations. Such a clause may read the whole context of the operations."""
-    known = OF_ODD_ONES.union(RULES)
+    known = IRREGULAR_ONLY.union(RULES)
     return any(OperationHistory in one.judges and one.id not in known for one in judged_clauses(run))
 
 
