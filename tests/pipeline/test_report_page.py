@@ -21,6 +21,7 @@ from purgatorio_pipeline.report.grouped import ExampleOf
 from purgatorio_pipeline.report.histogram import control_of
 from purgatorio_pipeline.report.page import page
 from purgatorio_pipeline.report.timeline import timeline
+from purgatorio_pipeline.report.verdict_table import compact
 from purgatorio_spec.durations import duration, exact
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.lateness import lateness_of
@@ -384,3 +385,8 @@ def test_the_same_check_gives_the_same_page() -> None:
 def test_a_delay_is_not_rounded(delay_ns: int, said: str) -> None:
     """Beside a deadline of 7.999 a delay of 8 ms would look like a mistake of ours."""
     assert exact(delay_ns) == said
+
+
+def test_a_number_of_occasions_takes_four_characters_and_is_never_rounded_up() -> None:
+    counts = (999, 1_999, 9_999, 10_000, 999_999, 1_000_000, 1_999_999, 9_999_999, 10_000_000)
+    assert " ".join(map(compact, counts)) == "999 1.9k 9.9k 10k 999k 1.0M 1.9M 9.9M 10M"

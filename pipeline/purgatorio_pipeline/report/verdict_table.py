@@ -36,7 +36,7 @@ def compact(count: int) -> str:
         return f"{count // 100 / 10:.1f}k"
     if count < 1_000_000:
         return f"{count // 1000}k"
-    return f"{count / 1_000_000:.1f}M" if count < 10_000_000 else f"{count // 1_000_000}M"
+    return f"{count // 100_000 / 10:.1f}M" if count < 10_000_000 else f"{count // 1_000_000}M"
 
 
 def verdict_table(result: CheckResult, links: Links | None = None) -> Markup:
