@@ -17,7 +17,7 @@ from docs.makers.marked import with_part
 from purgatorio_conformance.protocol.message import (
     CALLS,
     CAPABILITIES,
-    SAID,
+    INCOMING,
     Add,
     Advance,
     Cancel,
@@ -81,14 +81,14 @@ def transcript(command: Sequence[str], script: Script) -> str:
 
 def sections() -> Mapping[str, str]:
     """The generated parts, by marker."""
-    events = [name for name in SAID if name not in ("description", "answer")]
+    events = [name for name in INCOMING if name not in ("description", "answer")]
     return {
         "calls": "\n\n".join(_message(name, CALLS[name]) for name in CALLS),
-        "description": _message("description", SAID["description"]),
-        "answer": _message("answer", SAID["answer"]),
+        "description": _message("description", INCOMING["description"]),
+        "answer": _message("answer", INCOMING["answer"]),
         "events": "\n\n".join(
-            [_message(name, SAID[name], fields=name in ("enter", "leave", "held")) for name in events]
-            + ["All others have these fields:", _fields(SAID["fired"])]
+            [_message(name, INCOMING[name], fields=name in ("enter", "leave", "held")) for name in events]
+            + ["All others have these fields:", _fields(INCOMING["fired"])]
         ),
         "capabilities": table(
             ("capability", "the subject"), [(f"`{n}`", meaning) for n, meaning in CAPABILITIES.items()]

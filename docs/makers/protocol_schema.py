@@ -13,7 +13,7 @@ from typing import Final
 import orjson
 
 from purgatorio_conformance.protocol import message
-from purgatorio_conformance.protocol.message import CALLS, PROTOCOL, SAID
+from purgatorio_conformance.protocol.message import CALLS, INCOMING, PROTOCOL
 from purgatorio_conformance.protocol.rule import FieldRule, Number, Rule, Text, field_rules
 
 Json = dict[str, object]
@@ -24,7 +24,7 @@ SCHEMA_FILE: Final = Path(message.__file__).with_name("subject-1.schema.json")
 def json_schema() -> Json:
     """Draft 2020-12: a line is either a call of the driver or what the subject says."""
     calls = [_message(name, record, of_driver=True) for name, record in CALLS.items()]
-    said = [_message(name, record, of_driver=False) for name, record in SAID.items()]
+    said = [_message(name, record, of_driver=False) for name, record in INCOMING.items()]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"One line of {PROTOCOL}",

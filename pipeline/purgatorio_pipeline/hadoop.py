@@ -73,17 +73,17 @@ class HadoopPath:
         """The time of the last write of a file, by the clock of its file system."""
         return int(self._do("getFileStatus", self._path()).getModificationTime())
 
-    def write_bytes(self, data: bytes, *, anew: bool = True) -> None:
-        """Write a small file, atomically if the file system writes objects atomically. If `anew` is false, the file
+    def write_bytes(self, data: bytes, *, overwrite: bool = True) -> None:
+        """Write a small file, atomically if the file system writes objects atomically. Without `overwrite`, the file
         must not exist yet."""
-        stream = self._do("create", self._path(), anew)
-        with self._told():
+        stream = self._do("create", self._path(), overwrite)
+        with self._os_errors():
             stream.write(data)
             stream.close()
 
     def read_bytes(self) -> bytes:
         stream = self._do("open", self._path())
-        with self._told():
+        with self._os_errors():
             data = bytes(_jvm(self.spark).org.apache.commons.io.IOUtils.toByteArray(stream))
             stream.close()
         return data
@@ -92,12 +92,12 @@ class HadoopPath:
         return _jvm(self.spark).org.apache.hadoop.fs.Path(self.uri)
 
     def _do(self, method: str, *arguments: object) -> _Java:
-        with self._told():
+        with self._os_errors():
             system = self._path().getFileSystem(_jsc(self.spark).hadoopConfiguration())
             return getattr(system, method)(*arguments)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _os_errors(self) -> Iterator[None]:
         from py4j.protocol import Py4JJavaError
 
         try:

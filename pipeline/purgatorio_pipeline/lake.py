@@ -95,7 +95,7 @@ class Lake:
         """Write the manifest of this number: the commit. After an OSError, the previous state is valid."""
         place = self.path(_manifest(number))
         if isinstance(place, HadoopPath):
-            place.write_bytes(encoded(manifest), anew=False)
+            place.write_bytes(encoded(manifest), overwrite=False)
         else:
             write_whole(place, encoded(manifest))
 

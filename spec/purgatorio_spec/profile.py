@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final
 
-SAID: Final[Mapping[str, Any]] = tomllib.loads(
+CLAUSE_ENTRIES: Final[Mapping[str, Any]] = tomllib.loads(
     files(__package__).joinpath("clause", "clauses.toml").read_text("utf-8")
 )
 """The declarations of the clauses, by id. `code` has the clauses that no trace can show."""
@@ -49,7 +49,7 @@ class Profile:
 
 def _profile(name: str, said: Mapping[str, str]) -> Profile:
     named = said["clauses"].split()
-    clauses = frozenset(clause for clause in SAID if clause in named or SAID[clause].get("group") in named)
+    clauses = frozenset(id for id, one in CLAUSE_ENTRIES.items() if id in named or one.get("group") in named)
     return Profile(name, clauses, said["source"], **dict.fromkeys(said.get("also", "").split(), True))
 
 

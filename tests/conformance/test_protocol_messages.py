@@ -15,8 +15,8 @@ from docs.makers.protocol_schema import SCHEMA_FILE, json_schema, schema_text
 from purgatorio_conformance.protocol.conversation import Conversation, Misbehaved
 from purgatorio_conformance.protocol.message import (
     CALLS,
+    INCOMING,
     REPORTABLE,
-    SAID,
     Add,
     Advance,
     Call,
@@ -35,7 +35,7 @@ from purgatorio_conformance.protocol.message import (
     Start,
     Stop,
     call_line,
-    parse_said,
+    parse_incoming,
 )
 from purgatorio_conformance.protocol.rule import field_rules
 from purgatorio_conformance.subject.contract import FailureKind
@@ -79,10 +79,10 @@ VALUES = st.one_of(
 )
 """Values that a subject might put into any field."""
 
-NAMES = sorted({rule.name for record in SAID.values() for rule in field_rules(record)})
+NAMES = sorted({rule.name for record in INCOMING.values() for rule in field_rules(record)})
 SAYINGS = st.builds(
     lambda name, fields: {"m": name, **fields},
-    st.sampled_from([*SAID, *CALLS, None, 5]),
+    st.sampled_from([*INCOMING, *CALLS, None, 5]),
     st.dictionaries(st.sampled_from([*NAMES, "x_own", "other", "m"]), VALUES, max_size=6),
 )
 """Messages, right and wrong."""
@@ -148,11 +148,11 @@ def test_no_call_was_forgotten() -> None:
 def test_schema_and_parser_agree(fields: dict[str, object]) -> None:
     """Both come from the same rules; where they part, one of them is wrong."""
     try:
-        parse_said(json.dumps(fields).encode())
+        parse_incoming(json.dumps(fields).encode())
         taken = True
     except Refusal:
         taken = False
-    says = fields.get("m") in list(SAID)
+    says = fields.get("m") in list(INCOMING)
     assert taken == (says and VALIDATOR.is_valid(fields)), fields
 
 
@@ -169,7 +169,7 @@ def test_no_bytes_crash_the_parser(line: bytes) -> None:
     """Arbitrary bytes are a message or a Refusal with a bounded text."""
     text = ""
     try:
-        parse_said(line)
+        parse_incoming(line)
     except Refusal as refusal:
         text = str(refusal)
     assert len(text) < 600

@@ -12,11 +12,12 @@ from click.testing import CliRunner
 from program_text import ran
 from purgatorio_pipeline.command.clause import BROKER_IDS, ROOT, command
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES
-from purgatorio_spec.profile import SAID
+from purgatorio_spec.profile import CLAUSE_ENTRIES
 from purgatorio_wire.clause.registry import BROKER_CLAUSES, WIRE_CLAUSES, public_clauses
 
 WITHOUT_MUTANT, WITHOUT_REFERENCE = (
-    {name for name in CLAUSES if lacked in SAID[name].get("exempt", "")} for lacked in ("mutant", "reference")
+    {name for name in CLAUSES if lacked in CLAUSE_ENTRIES[name].get("exempt", "")}
+    for lacked in ("mutant", "reference")
 )
 """Drawn faults break those without a mutant (`tests/spec/drawn_history.py`, `drawn_periodic.py`). The reference resets
 nothing (T11), and declares no turn of its own (T12): when its tasks run is its executor's."""

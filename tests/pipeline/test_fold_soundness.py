@@ -46,7 +46,7 @@ from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
 from purgatorio_spec.judge.result import RunTally
 from purgatorio_spec.judge.rowwise import judge_run
-from purgatorio_spec.profile import SAID
+from purgatorio_spec.profile import CLAUSE_ENTRIES
 from purgatorio_spec.trace.coded import Coded, coded
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import KEPT
@@ -233,7 +233,7 @@ def test_a_clause_without_a_rule_is_judged_by_its_function(
 
     new = {f"N{at}": by_context(name) for at, name in enumerate(CONTEXT)} if judged == "context" else {}
     for name, judge in (new or {"N0": at_a_third}).items():
-        monkeypatch.setitem(SAID, name, {"title": "N", "rules": [], "example": "", "occasion": ""})
+        monkeypatch.setitem(CLAUSE_ENTRIES, name, {"title": "N", "rules": [], "example": "", "occasion": ""})
         clause = Clause(name)
         getattr(clause, "of_operation" if new else f"of_{judged}")(judge)
         monkeypatch.setattr(clause, "skipped", lambda run: None)

@@ -49,7 +49,7 @@ def test_files_and_folders(spark: SparkSession, tmp_path: Path) -> None:
     assert (root / "one" / "file").size_bytes() == len(data)
     assert (root / "one" / "file").read_bytes() == data
     with pytest.raises(OSError, match="already exists"):
-        (root / "one" / "file").write_bytes(b"other", anew=False)
+        (root / "one" / "file").write_bytes(b"other", overwrite=False)
     assert (root / "one" / "file").read_bytes() == data
     with pytest.raises(OSError, match="does not exist"):
         (root / "absent").read_bytes()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from purgatorio_pipeline.watch.follow import Chunk, Followed, Told, carry_place, follow
+from purgatorio_pipeline.watch.follow import Followed, RunTask, TaskResult, carry_place, follow
 from purgatorio_pipeline.watch.segments import event_rows, events_folder
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.fast_path.carry import read_carry
@@ -36,14 +36,14 @@ class Watched:
     followed: Followed
     batch: int = 0
 
-    def bring(self, events: pa.Table, closing: TraceFacts | None = None) -> Told:
+    def bring(self, events: pa.Table, closing: TraceFacts | None = None) -> TaskResult:
         self.silver.mkdir(exist_ok=True)
         folder = events_folder(self.silver, self.batch)
         if events.num_rows:
             folder.mkdir(parents=True)
             rows = pa.Table.from_batches([event_rows(self.header.run, one) for one in events.to_batches()])
             pq.write_table(rows.drop_columns(["kind"]), folder / "part-0.parquet")
-        task = Chunk(self.header.run, self.header, self.batch, self.silver, self.followed, closing)
+        task = RunTask(self.header.run, self.header, self.batch, self.silver, self.followed, closing)
         told = follow(task)
         self.followed = told.followed
         self.batch += 1
@@ -163,7 +163,7 @@ def test_a_batch_that_is_done_again_comes_to_the_same(tmp_path: Path) -> None:
     watch.bring(events.slice(0, 30))
     before = replace(watch.followed, parts=list(watch.followed.parts))
     first = watch.bring(events.slice(30, 30))
-    again = follow(Chunk(expected.run, watch.header, 1, tmp_path, before))
+    again = follow(RunTask(expected.run, watch.header, 1, tmp_path, before))
     assert again == first
     watch.bring(events.slice(60))
     told = watch.bring(events.slice(0, 0), facts)

@@ -46,18 +46,18 @@ from purgatorio_conformance.protocol.message import (
     Go,
     Happening,
     Held,
+    Incoming,
     Leave,
     Quiesce,
     Ready,
     Register,
     Repeat,
     Reset,
-    Said,
     Start,
     Stop,
     call_line,
     call_name,
-    parse_said,
+    parse_incoming,
     recorded_as,
 )
 from purgatorio_conformance.subject.contract import FailureKind
@@ -483,10 +483,10 @@ class Conversation:
             known.anew, known.former_t = True, None
         return log.call(f, getattr(call, "id", None), keys=keys or None, delay_ns=delay_ns)
 
-    def hear(self, line: bytes) -> Said:
+    def hear(self, line: bytes) -> Incoming:
         """Record the message of the line, and return it. Raises Misbehaved."""
         try:
-            said = parse_said(line)
+            said = parse_incoming(line)
         except Refusal as refusal:
             raise Misbehaved("rubbish", str(refusal)) from None
         if isinstance(said, Answer):

@@ -449,9 +449,9 @@ class Held:
 
 
 Happening = Fired | Completed | Expired | Armed | Disarmed | Enter | Leave
-Said = Description | Answer | Happening | Held
+Incoming = Description | Answer | Happening | Held
 
-SAID: Final[Mapping[str, type[Said]]] = {_words(kind): kind for kind in get_args(Said)}
+INCOMING: Final[Mapping[str, type[Incoming]]] = {_words(kind): kind for kind in get_args(Incoming)}
 """The messages of the subject, by `m`."""
 
 
@@ -473,7 +473,7 @@ def call_name(call: Call) -> str:
     return _NAME_OF[type(call)]
 
 
-def parse_said(line: bytes) -> Said:
+def parse_incoming(line: bytes) -> Incoming:
     """Decode a line of the subject. Raises Refusal for any bytes that are no message."""
     try:
         fields: object = orjson.loads(line)
@@ -486,7 +486,9 @@ def parse_said(line: bytes) -> Said:
     if not isinstance(fields, dict):
         raise Refusal("$", f"a JSON {type(fields).__name__}, not an object", "write one JSON object a line")
     name = fields.get("m")
-    record = SAID.get(name) if isinstance(name, str) else None
+    record = INCOMING.get(name) if isinstance(name, str) else None
     if record is None:
-        raise Refusal("m", f"{shown(name)} is not a message of a subject", f"use one of {', '.join(SAID)}")
+        raise Refusal(
+            "m", f"{shown(name)} is not a message of a subject", f"use one of {', '.join(INCOMING)}"
+        )
     return decoded(record, fields)

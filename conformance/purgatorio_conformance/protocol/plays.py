@@ -28,10 +28,10 @@ from purgatorio_conformance.protocol.message import (
     Description,
     Force,
     Go,
+    Incoming,
     Quiesce,
     Register,
     Reset,
-    Said,
     Start,
     Stop,
     wait_call,
@@ -333,7 +333,7 @@ class Plays:
                 # The open calls need the thread that is paused at this expiry.
                 self.go(standing)
 
-    def _hear(self, within_s: float) -> Said | None:
+    def _hear(self, within_s: float) -> Incoming | None:
         self._count_what_is_said()
         return self.session.hear(within_s)
 

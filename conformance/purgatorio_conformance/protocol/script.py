@@ -18,10 +18,10 @@ from purgatorio_conformance.protocol.message import (
     Description,
     Go,
     Held,
+    Incoming,
     Quiesce,
     Repeat,
     Reset,
-    Said,
     Start,
     call_name,
 )
@@ -157,7 +157,7 @@ class Caller:
                 raise self.session.failed("flood", f"answers {call_name(call)} with more and more lines")
             self.heard(self.session.hear_on())
 
-    def heard(self, said: Said | None) -> None:
+    def heard(self, said: Incoming | None) -> None:
         """If a thread is paused at a pause point, make the calls that are planned there, and resume the thread."""
         if not isinstance(said, Held):
             return

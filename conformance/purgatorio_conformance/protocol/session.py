@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from purgatorio_conformance.protocol.conversation import Conversation, Misbehaved
 from purgatorio_conformance.protocol.describe import Part, check_description
-from purgatorio_conformance.protocol.message import Answer, Call, Describe, Description, Said, Start, Stop
+from purgatorio_conformance.protocol.message import Answer, Call, Describe, Description, Incoming, Start, Stop
 from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
@@ -134,7 +134,7 @@ class Session:
         """Make a call and wait for its answer. Lines that come before the answer are read, too."""
         asked_s = time.monotonic()
         number = self.ask(call, 0, before_sending)
-        said: Said | None = None
+        said: Incoming | None = None
         try:
             while self.conversation.is_open(number):
                 said = self._hear(self._patience_s())
@@ -178,13 +178,13 @@ class Session:
                 left_s = min(left_s, self._patience_s())
             self._hear(left_s)
 
-    def hear(self, within_s: float) -> Said | None:
+    def hear(self, within_s: float) -> Incoming | None:
         """The next message, or None after this time. Silence is a failure if an answer is owed."""
         if self.conversation.owed:
             within_s = min(within_s, self._patience_s())
         return self._hear(within_s)
 
-    def hear_on(self) -> Said:
+    def hear_on(self) -> Incoming:
         """The next message. Raises SubjectFailed if none comes."""
         said = self.hear(self._limits.silence_s)
         for waited in itertools.count(1):
@@ -234,7 +234,7 @@ class Session:
     def _patience_s(self) -> float:
         return max(0.0, self._quiet_since_s + self._limit_s() - time.monotonic())
 
-    def _hear(self, within_s: float) -> Said | None:
+    def _hear(self, within_s: float) -> Incoming | None:
         """The next message, or None if none comes in time and no answer is owed."""
         said = self._child.hear(within_s)
         if said is Quiet.SILENT:
@@ -251,7 +251,7 @@ class Session:
             raise self._child.failed("died", f"ended with exit status 0{owed}")
         return self._take(said)
 
-    def _take(self, line: bytes) -> Said:
+    def _take(self, line: bytes) -> Incoming:
         self._not_quiet()
         self._note("<", line)
         self.heard += 1

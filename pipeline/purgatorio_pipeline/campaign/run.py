@@ -207,14 +207,14 @@ def run_campaign(
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class CampaignState:
     """The manifest: the number of remaining jobs, and the reason."""
 
     left: int
     why: str
 
 
-def kept_of(out: Path) -> tuple[list[JobOutcome], str]:
+def stored_outcomes(out: Path) -> tuple[list[JobOutcome], str]:
     """The rows of the campaign in this folder, and a text about the remaining jobs ("" if there are none). Raises
     `Unreadable`, OSError."""
     lake, outcomes = Lake(out), []
@@ -226,14 +226,14 @@ def kept_of(out: Path) -> tuple[list[JobOutcome], str]:
     numbers = lake.manifests()
     if not numbers:
         return outcomes, "the manifest is missing, so it is unknown whether the campaign ended"
-    state = lake.manifest(numbers[-1], Left)
+    state = lake.manifest(numbers[-1], CampaignState)
     return outcomes, f"{state.left:,} jobs are left: {state.why}" if state.left else ""
 
 
 def findings_of(out: Path) -> list[Finding]:
     """The findings of a campaign for `report`: each cause, each failed job, and the totals. Raises `Unreadable`,
     OSError."""
-    outcomes, left = kept_of(out)
+    outcomes, left = stored_outcomes(out)
     counts = f"{len(outcomes):,} jobs, {sum(one.runs for one in outcomes):,} schedules and rounds"
     verdicts = [*(one.verdict for one in outcomes), *([Verdict.UNKNOWN] if left else [])]
     return [
@@ -253,7 +253,7 @@ def findings_of(out: Path) -> list[Finding]:
 def write_state(out: Path, left: int, why: str) -> None:
     lake = Lake(out)
     number = max(lake.manifests(), default=0) + 1
-    lake.commit(number, Left(left, why))
+    lake.commit(number, CampaignState(left, why))
     lake.forget_but(number)
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from purgatorio_pipeline.incremental.spark_fold import TASKS_A_SLOT
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.printed import Run, run_of
-from purgatorio_pipeline.watch.follow import Chunk, carry_place, follow
+from purgatorio_pipeline.watch.follow import RunTask, carry_place, follow
 from purgatorio_pipeline.watch.metrics import metrics_text
 from purgatorio_pipeline.watch.segments import Segment, file_rows, read_segments
 from purgatorio_pipeline.watch.state import CLOSED, OpenRun, WatchState, load_before
@@ -94,7 +94,9 @@ class Watcher:
         state = news.state
         silver = self.out / "silver"
         tasks = [
-            Chunk(run.run, run.header, state.batch, silver, run.followed, _facts(run) if run.closed else None)
+            RunTask(
+                run.run, run.header, state.batch, silver, run.followed, _facts(run) if run.closed else None
+            )
             for run in map(state.runs.__getitem__, touched)
         ]
         context = self.spark.sparkContext

@@ -58,7 +58,7 @@ class Followed:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class RunTask:
     """A run with events in a batch. `closing`: the facts of its files, if its end has arrived."""
 
     run: str
@@ -70,7 +70,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TaskResult:
     """The result of a task: the result of a closed run, or the violations so far of an open run. `failure`: an error of
     Purgatorio."""
 
@@ -80,7 +80,7 @@ class Told:
     failure: Failure | None = None
 
 
-def follow(task: Chunk) -> Told:
+def follow(task: RunTask) -> TaskResult:
     """Execute a task. A repetition gives the same result and the same files.
 
     An error of Purgatorio loses no known facts of the run: the next batch folds the run again, or if its end has
@@ -95,27 +95,27 @@ def follow(task: Chunk) -> Told:
         known = task.followed
         parts = [*known.parts, RunPart(task.batch, 0, 0)]
         result = None if task.closing is None else unjudged(task.closing, failure)
-        return Told(Followed(parts, -1, True, known.repeated), result, (), failure)
+        return TaskResult(Followed(parts, -1, True, known.repeated), result, (), failure)
 
 
-def _follow(task: Chunk) -> Told:
+def _follow(task: RunTask) -> TaskResult:
     if task.header.profile not in PROFILES:
         result = None if task.closing is None else conclude(task.closing, None, RunTally())
-        return Told(task.followed, result)
-    taken = _taken_up(task)
-    return taken.as_open() if task.closing is None else taken.closed(task.closing)
+        return TaskResult(task.followed, result)
+    fed = _fed(task)
+    return fed.as_open() if task.closing is None else fed.closed(task.closing)
 
 
-def _taken_up(task: Chunk) -> _Taken:
+def _fed(task: RunTask) -> _Fed:
     continued = None if task.followed.mixed else _continued(task)
-    fold, events, repeated = continued or _anew(task)
+    fold, events, repeated = continued or _from_the_start(task)
     parts = [*task.followed.parts, RunPart(task.batch, fold.events, fold.operations.count)]
     for batch in _coded(events):
         fold.feed(batch)
-    return _Taken(task, fold, events, Followed(parts, -1, continued is None, repeated))
+    return _Fed(task, fold, events, Followed(parts, -1, continued is None, repeated))
 
 
-def _continued(task: Chunk) -> tuple[Fold, pa.Table, int] | None:
+def _continued(task: RunTask) -> tuple[Fold, pa.Table, int] | None:
     """The stored fold, the events of this batch, and the number of all repeated events. None if an event precedes the
     events of the fold."""
     known = task.followed
@@ -127,29 +127,29 @@ def _continued(task: Chunk) -> tuple[Fold, pa.Table, int] | None:
     return None if mixed else (fold, events, known.repeated + repeated)
 
 
-def _anew(task: Chunk) -> tuple[Fold, pa.Table, int]:
+def _from_the_start(task: RunTask) -> tuple[Fold, pa.Table, int]:
     """An empty fold, all events of the run, and the number of repeated events."""
     batches = [*(part.batch for part in task.followed.parts), task.batch]
     return Fold(task.header, held_bytes=0), *_events(task, batches)
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
+class _Fed:
     """A run whose fold has the new events. `events`: the events of this batch, or all events if they are mixed."""
 
-    task: Chunk
+    task: RunTask
     fold: Fold
     events: pa.Table
     followed: Followed
 
-    def closed(self, closing: TraceFacts) -> Told:
+    def closed(self, closing: TraceFacts) -> TaskResult:
         facts = _with_repeats(closing, self.followed.repeated)
         outer = outer_of(facts)
         run = self.fold.run(outer)
         found = self.fold.conclude(outer, lambda: (batch for _, batch in self._stored(0)))
-        return Told(self.followed, conclude(facts, run, found))
+        return TaskResult(self.followed, conclude(facts, run, found))
 
-    def as_open(self) -> Told:
+    def as_open(self) -> TaskResult:
         """The violations so far. Unless the events are mixed, the fold is stored."""
         task, broken = self.task, list[Violation]()
         self.fold.judge_early(self.followed.parts[-1].row, self._stored, RunTally(told=broken.append))
@@ -160,7 +160,7 @@ class _Taken:
             write_carry(self.fold, staged)
             staged.replace(place)
         broken.sort(key=lambda one: (one.events[-1], one.clause))
-        return Told(self.followed, None, broken[:MAX_FOUND])
+        return TaskResult(self.followed, None, broken[:MAX_FOUND])
 
     def _stored(self, operation: int) -> Iterator[tuple[int, Coded]]:
         """The events of the run with their rows, except batches that only have operations before `operation`."""
@@ -184,7 +184,7 @@ def _with_repeats(facts: TraceFacts, repeated: int) -> TraceFacts:
     )
 
 
-def _events(task: Chunk, batches: Sequence[int]) -> tuple[pa.Table, int]:
+def _events(task: RunTask, batches: Sequence[int]) -> tuple[pa.Table, int]:
     """The events of the run in these batches, in order, one for each `i`, and the number of omitted repetitions."""
     mine = ds.field("run") == task.run
     folders = (events_folder(task.silver, number) for number in batches)

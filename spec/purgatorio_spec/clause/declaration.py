@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.history.part import CheckCall, Reading
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.profile import SAID
+from purgatorio_spec.profile import CLAUSE_ENTRIES
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import WANT_OF_RECORDS, Judgement, Violation
 
@@ -89,7 +89,7 @@ class Clause:
     """
 
     def __init__(self, name: str) -> None:
-        said = SAID[name]
+        said = CLAUSE_ENTRIES[name]
         DECLARED[name] = self
         self.id: Final = name
         self.group: Final[str] = said.get("group", "")

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Final
 
 from purgatorio_spec.clause.declaration import DECLARED, Clause, Wording, as_promise
-from purgatorio_spec.profile import SAID
+from purgatorio_spec.profile import CLAUSE_ENTRIES
 
 for _module in pkgutil.iter_modules([str(Path(__file__).parent)]):
     if _module.name != "registry":
         import_module(f"{__package__}.{_module.name}")
 
-CLAUSES: Final[dict[str, Clause]] = {name: DECLARED[name] for name in SAID if name != "code"}
+CLAUSES: Final[dict[str, Clause]] = {name: DECLARED[name] for name in CLAUSE_ENTRIES if name != "code"}
 """The clauses of traces by id, in display order."""
 
 
 CODE_CLAUSES: Final = {
-    name: Wording(title, as_promise(rules)) for name, (title, *rules) in SAID["code"].items()
+    name: Wording(title, as_promise(rules)) for name, (title, *rules) in CLAUSE_ENTRIES["code"].items()
 }
 """The clauses that the explorer, the models, and the tests of the structures judge."""
 

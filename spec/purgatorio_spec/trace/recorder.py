@@ -40,7 +40,7 @@ DEFAULT_CAPACITY: Final = 1_000_000
 """The maximum number of undrained events of one thread (about 250 bytes each)."""
 
 T = TypeVar("T")
-Said = tuple[
+EventFields = tuple[
     int,  # t
     Phase,
     str,  # f
@@ -55,7 +55,7 @@ Said = tuple[
     State | None,
 ]
 """An event without its `i` and its thread."""
-LogRow = tuple[str, *Said]
+LogRow = tuple[str, *EventFields]
 """An event with its thread, without its `i`."""
 Row = tuple[int, *LogRow]
 """An event in a buffer: `i`, and then the fields of `Event`."""

@@ -56,45 +56,45 @@ class ControlledSync:
         self._run = run
         self._stepping = stepping
 
-    def _told(self, made: K) -> K:
+    def _made(self, made: K) -> K:
         """Return `made`. A subclass may override this method to add data to each new object."""
         return made
 
     def lock(self, name: str = "lock") -> Lock:
-        return self._told(self._lock(self._run, name, reentrant=False))
+        return self._made(self._lock(self._run, name, reentrant=False))
 
     def mutex(self, name: str = "mutex") -> Mutex:
         return mutex_over(self.lock(name))
 
     def rlock(self, name: str = "rlock") -> Lock:
-        return self._told(self._lock(self._run, name, reentrant=True))
+        return self._made(self._lock(self._run, name, reentrant=True))
 
     def read_write_lock(self, name: str = "read-write") -> ReadWriteLock:
-        return self._told(self._read_write_lock(self._run, name))
+        return self._made(self._read_write_lock(self._run, name))
 
     def condition(self, lock: Lock, name: str = "condition") -> Condition:
         if not isinstance(lock, ControlledLock):
             raise TypeError(f"a condition needs a lock of the same Sync, not {lock!r}")
-        return self._told(self._condition(self._run, lock, name))
+        return self._made(self._condition(self._run, lock, name))
 
     def atomic_flag(self, value: bool = False, name: str = "flag") -> AtomicFlag:
-        return self._told(self._atomic(self._run, value, name))
+        return self._made(self._atomic(self._run, value, name))
 
     def atomic_int(self, value: int = 0, name: str = "int") -> AtomicInt:
-        return self._told(self._atomic(self._run, value, name))
+        return self._made(self._atomic(self._run, value, name))
 
     def atomic_ref(self, value: T, name: str = "ref") -> AtomicRef[T]:
-        return self._told(self._atomic(self._run, value, name))
+        return self._made(self._atomic(self._run, value, name))
 
     def cell(self, value: T, name: str = "cell") -> Cell[T]:
         kind = SteppingCell if name in self._stepping else self._cell
-        return self._told(kind(self._run, value, name))
+        return self._made(kind(self._run, value, name))
 
     def queue(self, name: str = "queue") -> SharedQueue[T]:
-        return self._told(self._queue(self._run, name))
+        return self._made(self._queue(self._run, name))
 
     def executor(self, name: str) -> Executor:
-        return self._told(self._executor(self._run, name))
+        return self._made(self._executor(self._run, name))
 
     def spawn(self, name: str, body: Callable[[], None]) -> Worker:
         return ControlledWorker(self._run, self._run.spawn(name, ending(self._run, body), daemon=True))

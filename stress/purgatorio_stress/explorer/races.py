@@ -182,7 +182,7 @@ class RacingSync(ControlledSync):
         super().__init__(run)
         self._clocks = VectorClocks(run, found)
 
-    def _told(self, made: K) -> K:
+    def _made(self, made: K) -> K:
         made._clocks = self._clocks  # type: ignore[attr-defined]  # all that it makes are of the classes above
         return made
 

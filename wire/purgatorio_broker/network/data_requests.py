@@ -14,7 +14,7 @@ from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartitio
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import NewRecord
 from purgatorio_broker.network.fetch_sessions import CLOSES, FetchSession, place_of
-from purgatorio_broker.network.fields import Asked, Fields, Values, code_of, grouped
+from purgatorio_broker.network.fields import Fields, NamedPart, Values, code_of, grouped
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import (
     BatchHeader,
@@ -43,7 +43,7 @@ _NEWEST = -3
 
 def produce(node: Node, request: Request) -> None:
     """Kafka's Produce, 3 to 13."""
-    asked = request.fields.asked("topic_data", node.cluster.named)
+    asked = request.fields.partitions("topic_data", node.cluster.named)
     acks = request.fields.number("acks")
     batches: dict[TopicPartition, list[NewRecord]] = {}
     refused: dict[TopicPartition, int] = {}
@@ -138,7 +138,7 @@ class _Produced:
 
     _node: Node
     _reply: Reply
-    _asked: Sequence[Asked]
+    _asked: Sequence[NamedPart]
     _refused: Mapping[TopicPartition, int]
     _again: Mapping[TopicPartition, BatchHeader]
     _taken: Mapping[TopicPartition, Written]
@@ -170,7 +170,7 @@ class _Produced:
         self._reply.nothing()
 
     def _answer(self, results: Mapping[TopicPartition, ProduceResult]) -> Values:
-        def entry(one: Asked) -> Values:
+        def entry(one: NamedPart) -> Values:
             if one.topic is None:
                 return {"error_code": ErrorCode.unknown_topic_id.value, "base_offset": -1}
             partition = one.place
@@ -235,7 +235,7 @@ def _stamps(node: Node, partition: TopicPartition) -> bool:
 def fetch(node: Node, request: Request) -> None:
     """Kafka's Fetch, 4 to 17, with sessions from 7 on."""
     fields = request.fields
-    asked = fields.asked("topics", node.cluster.named)
+    asked = fields.partitions("topics", node.cluster.named)
     epoch = fields.number("session_epoch", CLOSES)
     session = _session(node, fields, epoch, asked)
     if isinstance(session, ErrorCode):
@@ -273,21 +273,21 @@ def fetch(node: Node, request: Request) -> None:
 
 
 def _session(
-    node: Node, fields: Fields, epoch: int, asked: Sequence[Asked]
+    node: Node, fields: Fields, epoch: int, asked: Sequence[NamedPart]
 ) -> FetchSession | ErrorCode | None:
     """The session of a fetch, which the fetch begins or updates. None if the fetch has no session."""
     wanted = {place_of(one): one.fields for one in asked}
     session_id = fields.number("session_id")
     if epoch <= 0:
         return node.sessions.begin(session_id, epoch, wanted)
-    forgotten = map(place_of, fields.asked("forgotten_topics_data"))
+    forgotten = map(place_of, fields.partitions("forgotten_topics_data"))
     return node.sessions.go_on(session_id, epoch, wanted, forgotten)
 
 
-def _all_of(node: Node, session: FetchSession) -> list[Asked]:
+def _all_of(node: Node, session: FetchSession) -> list[NamedPart]:
     """All partitions of a session, in the form of a request. A topic id may belong to another topic now."""
     return [
-        Asked(name if topic_id is None else node.cluster.named(topic_id), number, topic_id, entry)
+        NamedPart(name if topic_id is None else node.cluster.named(topic_id), number, topic_id, entry)
         for (name, topic_id, number), entry in session.wanted.items()
     ]
 
@@ -296,7 +296,7 @@ def _all_of(node: Node, session: FetchSession) -> list[Asked]:
 class _Fetched:
     _node: Node
     _reply: Reply
-    _asked: Sequence[Asked]
+    _asked: Sequence[NamedPart]
     _session: FetchSession | None
     _isolation: Isolation
     _whole: bool
@@ -313,7 +313,7 @@ class _Fetched:
         ]
         return {"session_id": self._session.id, "responses": grouped(news)}
 
-    def _entry(self, one: Asked, results: Mapping[TopicPartition, FetchResult]) -> Values:
+    def _entry(self, one: NamedPart, results: Mapping[TopicPartition, FetchResult]) -> Values:
         if one.topic is None:
             return _no_data(ErrorCode.unknown_topic_id.value)
         partition, result = one.place, results[one.place]
@@ -347,7 +347,7 @@ def list_offsets(node: Node, request: Request) -> None:
     replica = request.fields.number("replica_id", CONSUMER)
     isolation = _isolation(replica, request.fields.number("isolation_level"))
 
-    def entry(one: Asked) -> Values:
+    def entry(one: NamedPart) -> Values:
         try:
             replica = node.manager.partition_or_raise(one.place)
             epoch = _known(one.fields.number("current_leader_epoch", -1))
@@ -356,7 +356,7 @@ def list_offsets(node: Node, request: Request) -> None:
             return {"error_code": code_of(refused.error), "timestamp": -1, "offset": -1}
         return {"error_code": 0, "timestamp": at_ms, "offset": offset, "leader_epoch": replica.epoch()}
 
-    request.answer(topics=grouped((one, entry(one)) for one in request.fields.asked("topics")))
+    request.answer(topics=grouped((one, entry(one)) for one in request.fields.partitions("topics")))
 
 
 def _look_up(replica: Partition, wanted_ms: int, isolation: Isolation, epoch: int | None) -> tuple[int, int]:
@@ -383,7 +383,7 @@ def _batches(replica: Partition, end: int) -> list[tuple[int, int]]:
 
 def delete_records(node: Node, request: Request) -> None:
     """Kafka's DeleteRecords, 0 to 2."""
-    offsets = {one.place: one.fields.number("offset") for one in request.fields.asked("topics")}
+    offsets = {one.place: one.fields.number("offset") for one in request.fields.partitions("topics")}
 
     def answer(results: Mapping[TopicPartition, DeleteResult]) -> None:
         told = [

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from purgatorio_broker.network.fields import Asked, Fields, Values
+from purgatorio_broker.network.fields import Fields, NamedPart, Values
 
 MOST_SESSIONS: Final = 1000
 """Above this number, the oldest session is removed."""
@@ -29,7 +29,7 @@ class Place(NamedTuple):
     number: int
 
 
-def place_of(one: Asked) -> Place:
+def place_of(one: NamedPart) -> Place:
     """The key of a partition: by the id of its topic if the request has one, otherwise by its name."""
     return Place(one.topic if one.topic_id is None else None, one.topic_id, one.partition)
 

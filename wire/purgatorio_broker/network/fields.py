@@ -75,19 +75,19 @@ class Fields:
     def entries(self, name: str) -> "list[Fields]":
         return [Fields(one) for one in self._all(name)]
 
-    def asked(
+    def partitions(
         self, topics: str, named: Callable[[UUID | None], str | None] = lambda topic_id: None
-    ) -> "list[Asked]":
+    ) -> "list[NamedPart]":
         """The partitions of these topics. A partition is an entry, or only a number. `named` finds the topic of an
         id."""
-        found: list[Asked] = []
+        found: list[NamedPart] = []
         for topic in self.entries(topics):
             name, topic_id = topic._first(_TOPIC), topic.uuid("topic_id")
             of = name if isinstance(name, str) else named(topic_id)
             entries = topic._first(_PARTITIONS)
             for entry in map(Fields, entries if isinstance(entries, tuple) else ()):
                 number = entry._first(_NUMBER, entry._entity)
-                found.append(Asked(of, number if isinstance(number, int) else 0, topic_id, entry))
+                found.append(NamedPart(of, number if isinstance(number, int) else 0, topic_id, entry))
         return found
 
     def _first(self, names: tuple[str, ...], default: object = None) -> object:
@@ -105,7 +105,7 @@ class Fields:
 NOTHING: Final = Fields(None)
 
 
-class Asked(NamedTuple):
+class NamedPart(NamedTuple):
     """A partition that a request names. `topic`: None if it gives an id that is unknown."""
 
     topic: str | None
@@ -123,11 +123,11 @@ def code_of(error: Error) -> int:
     return ErrorCode[error.value.lower()].value
 
 
-def grouped(told: Iterable[tuple[Asked | TopicPartition, Values]]) -> list[Values]:
+def grouped(told: Iterable[tuple[NamedPart | TopicPartition, Values]]) -> list[Values]:
     """The partitions of an answer, grouped by topic. A topic has its name and its id, if they are known."""
     topics: dict[tuple[str | None, UUID | None], list[Values]] = {}
     for one, values in told:
-        topic_id = one.topic_id if isinstance(one, Asked) else None
+        topic_id = one.topic_id if isinstance(one, NamedPart) else None
         entry = {**dict.fromkeys(_NUMBER, one.partition), **values}
         topics.setdefault((one.topic, topic_id), []).append(entry)
     return [

@@ -217,7 +217,7 @@ class Follower:
                 "topics": grouped(wanted),
             },
         )
-        for one in answer.asked("responses"):
+        for one in answer.partitions("responses"):
             self._append(one.place, one.fields)
         self._node.manager.run_actions()
 

@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 from purgatorio_broker.error import Error
 from purgatorio_broker.group import Committed, Group, GroupState, JoinResult, Member, SyncResult
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.network.fields import Asked, Fields, Values, code_of, grouped
+from purgatorio_broker.network.fields import Fields, NamedPart, Values, code_of, grouped
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.reply import Request
 from purgatorio_broker.network.share_requests import answer_beat
@@ -41,7 +41,7 @@ def consumer_group_heartbeat(node: Node, request: Request) -> None:
     except re.error:
         request.answer(error_code=ErrorCode.invalid_regular_expression.value)
         return
-    owned = frozenset(one.place for one in fields.asked("topic_partitions", node.cluster.named))
+    owned = frozenset(one.place for one in fields.partitions("topic_partitions", node.cluster.named))
     told = owned if fields.has("topic_partitions") else None
     more = told, fields.ms("rebalance_timeout"), fields.text("instance_id"), pattern
     answer_beat(node, request, node.consumers, node.shares.members, *more)
@@ -173,7 +173,7 @@ def _leave(node: Node, fields: Fields, member: str, instance: str, refused: Erro
 def offset_commit(node: Node, request: Request) -> None:
     """Kafka's OffsetCommit, 2 to 9. An unknown partition gets an error, and the others are committed."""
     fields = request.fields
-    asked = fields.asked("topics")
+    asked = fields.partitions("topics")
     offsets = named_offsets(node, asked)
     generation = fields.number("generation_id_or_member_epoch", -1)
     group_id, member = fields.text("group_id"), fields.text("member_id")
@@ -189,7 +189,7 @@ def offset_commit(node: Node, request: Request) -> None:
     answer_commit(request, asked, offsets, code_of(error))
 
 
-def named_offsets(node: Node, asked: Iterable[Asked]) -> dict[TopicPartition, Committed]:
+def named_offsets(node: Node, asked: Iterable[NamedPart]) -> dict[TopicPartition, Committed]:
     """The committed offsets of the existing partitions in a request."""
     place = node.next_commit()
     return {
@@ -205,7 +205,7 @@ def named_offsets(node: Node, asked: Iterable[Asked]) -> dict[TopicPartition, Co
 
 
 def answer_commit(
-    request: Request, asked: Iterable[Asked], taken: Collection[TopicPartition], code: int
+    request: Request, asked: Iterable[NamedPart], taken: Collection[TopicPartition], code: int
 ) -> None:
     """`code`: the error for all partitions. Without `code`, each partition has its own error."""
     unknown = ErrorCode.unknown_topic_or_partition.value
@@ -253,7 +253,7 @@ def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
     if group is not None:
         with group.lock:
             offsets = group.committed()
-    wanted = [one.place for one in asked.asked("topics")]
+    wanted = [one.place for one in asked.partitions("topics")]
     if not asked.has("topics"):
         wanted = [*offsets]
     unstable = node.transactions.unstable(group_id) if stable else set()

@@ -11,7 +11,7 @@ from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.network.consumers import AWAY, Beat, Consumers
-from purgatorio_broker.network.fields import Asked, Fields, Values, code_of, grouped
+from purgatorio_broker.network.fields import Fields, NamedPart, Values, code_of, grouped
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.record_batch import first_offset, stored
 from purgatorio_broker.network.reply import Request
@@ -128,14 +128,14 @@ def share_acknowledge(node: Node, request: Request) -> None:
 
 def _taken(
     node: Node, request: Request, *, opens: bool
-) -> tuple[str, str, list[Asked], ShareSession | None] | None:
+) -> tuple[str, str, list[NamedPart], ShareSession | None] | None:
     """The group, the member, its request, and its session (None after its last request). If the request is refused,
     sends the error and returns None. `opens`: whether the request may begin a session."""
     fields = request.fields
     group, member, epoch = (
         fields.text("group_id"), fields.text("member_id"), fields.number("share_session_epoch"),
     )  # fmt: skip
-    asked = fields.asked("topics", node.cluster.named)
+    asked = fields.partitions("topics", node.cluster.named)
     begins = opens and epoch == OPENS
     acknowledges = any(one.fields.entries("acknowledgement_batches") for one in asked)
     session: ShareSession | ErrorCode | None = ErrorCode.invalid_request
@@ -147,15 +147,19 @@ def _taken(
     return group, member, asked, session
 
 
-def _wanted(node: Node, session: ShareSession, asked: list[Asked], fields: Fields) -> list[TopicPartition]:
+def _wanted(
+    node: Node, session: ShareSession, asked: list[NamedPart], fields: Fields
+) -> list[TopicPartition]:
     """The partitions of the session, after the additions and removals of the request."""
     session.partitions |= {one.place: None for one in asked if one.topic is not None}
-    for one in fields.asked("forgotten_topics_data", node.cluster.named):
+    for one in fields.partitions("forgotten_topics_data", node.cluster.named):
         session.partitions.pop(one.place, None)
     return [*session.partitions]
 
 
-def _acknowledge(node: Node, group: str, member: str, asked: Iterable[Asked]) -> dict[TopicPartition, int]:
+def _acknowledge(
+    node: Node, group: str, member: str, asked: Iterable[NamedPart]
+) -> dict[TopicPartition, int]:
     """The error of each partition that is acknowledged."""
     errors: dict[TopicPartition, int] = {}
     for one in asked:
@@ -187,7 +191,7 @@ def _said(entry: Fields) -> Acknowledged | None:
 
 
 def _responses(
-    node: Node, asked: Iterable[Asked], results: Mapping[TopicPartition, ShareResult],
+    node: Node, asked: Iterable[NamedPart], results: Mapping[TopicPartition, ShareResult],
     errors: Mapping[TopicPartition, int],
 ) -> list[Values]:  # fmt: skip
     """The responses of partitions: acquired records, errors, and results of acknowledgements."""
@@ -203,7 +207,7 @@ def _responses(
             "error_code": code_of(result.error), "acknowledge_error_code": errors.get(partition, 0),
             "current_leader": {}, "records": _whole(node, partition, result), "acquired_records": _ranges(result),
         }  # fmt: skip
-        told.append((Asked(partition.topic, partition.partition, topic_id), said))
+        told.append((NamedPart(partition.topic, partition.partition, topic_id), said))
     return grouped(told)
 
 

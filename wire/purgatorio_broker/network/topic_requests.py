@@ -169,7 +169,7 @@ def create_partitions(node: Node, request: Request) -> None:
 
 def elect_leaders(node: Node, request: Request) -> None:
     """Kafka's ElectLeaders, 0 to 2. This broker leads all partitions that it may lead, so no election is needed."""
-    asked = [one.place for one in request.fields.asked("topic_partitions")]
+    asked = [one.place for one in request.fields.partitions("topic_partitions")]
     if not request.fields.has("topic_partitions"):
         asked = [partition for topic in node.cluster.topics() for partition in topic.all()]
 

@@ -34,7 +34,7 @@ def init_producer_id(node: Node, request: Request) -> None:
 def add_partitions_to_txn(node: Node, request: Request) -> None:
     """Kafka's AddPartitionsToTxn, 0 to 3. If one partition is unknown, none is added."""
     fields = request.fields
-    asked = [one.place for one in fields.asked("v3_and_below_topics")]
+    asked = [one.place for one in fields.partitions("v3_and_below_topics")]
     absent = {one for one in asked if not node.cluster.has(one)}
     by = fields.number("v3_and_below_producer_id"), fields.number("v3_and_below_producer_epoch")
     error = ErrorCode.not_coordinator
@@ -59,7 +59,7 @@ def add_offsets_to_txn(node: Node, request: Request) -> None:
 def txn_offset_commit(node: Node, request: Request) -> None:
     """Kafka's TxnOffsetCommit, 0 to 5. From 5 on, it adds the group to the transaction itself."""
     fields = request.fields
-    asked = fields.asked("topics")
+    asked = fields.partitions("topics")
     held = named_offsets(node, asked)
     code = code_of(refuses_held(node, fields))
     group = fields.text("group_id")

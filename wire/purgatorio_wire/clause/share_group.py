@@ -50,9 +50,9 @@ from purgatorio_wire.history.share import (
     OPENS,
     RELEASED,
     SESSION,
+    AcknowledgedPart,
     Acquired,
     AcquisitionEnd,
-    Said,
     ShareGroup,
     ShareRequest,
     share_groups,
@@ -438,7 +438,7 @@ class _Judged:
 
     # -- acknowledgements
 
-    def said(self, said: Said) -> Rows:
+    def said(self, said: AcknowledgedPart) -> Rows:
         group, one = self.group, said.by.one
         if said.by.wanted != 0 or said.error is None or said.by.error or one.throttled_ms:
             return
@@ -474,14 +474,14 @@ class _Judged:
                 f"{named(NOT_HELD)} for the records {what}, {whose}", named(said.error),
             )  # fmt: skip
 
-    def _may_be_deleted(self, said: Said) -> bool:
+    def _may_be_deleted(self, said: AcknowledgedPart) -> bool:
         """Whether a deletion may have removed some of the records: then Kafka accepts every acknowledgement of them."""
         log = self.group.topics.logs.get(said.part)
         if log is None or not any(t <= said.by.answer_t for t in log.deletes_t):
             return False
         return len(log.deletes_t) > len(log.low) or min(said.types) < log.low_at(END_OF_TIME)
 
-    def _is_free(self, offset: int, said: Said) -> bool:
+    def _is_free(self, offset: int, said: AcknowledgedPart) -> bool:
         """Whether the record was acquired once, and surely is free since."""
         had = [
             x for x in self.group.acquired[said.part] if offset in x.offsets and x.by.t <= said.by.answer_t

@@ -74,7 +74,7 @@ class Acquired:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AcknowledgedPart:
     """An acknowledgement for a partition: the types by offset, and the error in the response."""
 
     by: ShareRequest
@@ -122,7 +122,7 @@ class ShareGroup:
     scene: Scene
     topics: Topics
     asked: list[ShareRequest]
-    said: list[Said] = field(default_factory=list)
+    said: list[AcknowledgedPart] = field(default_factory=list)
     acquired: dict[Part, list[Acquired]] = field(default_factory=lambda: defaultdict(list))
     closed: dict[str, int] = field(default_factory=dict)
     """The end times of connections with a session."""
@@ -369,7 +369,7 @@ def _lock_ns(one: Exchange) -> int:
     return max(integer(one.got, "acquisition_lock_timeout_ms"), 0) * MS
 
 
-def _said(asked: ShareRequest) -> Iterator[Said]:
+def _said(asked: ShareRequest) -> Iterator[AcknowledgedPart]:
     """The acknowledgements of a request. A partition that is not in the response succeeded."""
     one = asked.one
     name = "acknowledge_error_code" if one.api == FETCH else "error_code"
@@ -390,4 +390,4 @@ def _said(asked: ShareRequest) -> Iterator[Said]:
         if types or not valid:
             told = None if one.got is None else integer(one.got, "error_code") or errors.get(part, 0)
             # Kafka may refuse a record that is in two batches: the effect is unknown.
-            yield Said(asked, part, types, None if valid and twice else told, valid)
+            yield AcknowledgedPart(asked, part, types, None if valid and twice else told, valid)
