@@ -17,9 +17,7 @@ from pipeline.test_verify_command import WHEEL
 from pipeline.test_verify_command import verify as run_verify
 from purgatorio_pipeline import judging
 from purgatorio_pipeline.cli import purgatorio
-from purgatorio_pipeline.command import driving as drive
-from purgatorio_pipeline.command import output as showing
-from purgatorio_pipeline.command import verify
+from purgatorio_pipeline.command import driving, output, verify
 from purgatorio_spec import check
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.clause.registry import CLAUSES
@@ -63,11 +61,11 @@ SHOWING: Final[dict[str, Put]] = {
     "the events of a violation": _in(check.Folded, "examples"),
     "a counterexample": _in(judging, "counterexample"),
     "the pictures": _in(judging, "pictures"),
-    "the terminal": _in(showing, "print_check"),
-    "the page": _in(showing, "page"),
-    "the summary": _in(showing, "markdown"),
-    "the test cases": _in(showing, "junit"),
-    "the code scan": _in(showing, "sarif"),
+    "the terminal": _in(output, "print_check"),
+    "the page": _in(output, "page"),
+    "the summary": _in(output, "markdown"),
+    "the test cases": _in(output, "junit"),
+    "the code scan": _in(output, "sarif"),
 }
 FILES: Final = ("page.html", "summary.md", "cases.xml", "scan.sarif")
 
@@ -136,7 +134,7 @@ def test_json_has_the_verdicts_too(broken: bool, tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize("writer", ["page", "markdown", "junit", "sarif"])
 def test_a_full_disk(writer: str, broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal of the machine is not an internal error: status 2, if no violation was found."""
-    _in(showing, writer, _full)(monkeypatch)
+    _in(output, writer, _full)(monkeypatch)
     done = checked(tmp_path, broken=broken)
     assert done.exit_code == (1 if broken else 2)
     assert "Error: page.html: No space left on device" in done.stderr
@@ -196,8 +194,8 @@ BUGGY: Final = f"{WHEEL} --bug"
 @pytest.mark.parametrize(
     "put",
     [
-        _in(drive, "shortest_of_run"),
-        _in(drive, "bad_end"),
+        _in(driving, "shortest_of_run"),
+        _in(driving, "bad_end"),
         _in(verify, "bad_end"),
         _in(verify, "not_looked_for"),
         _in(judging, "counterexample"),

@@ -15,7 +15,7 @@ from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.contract import SubjectFailed, silent
-from purgatorio_pipeline.command import driving as drive
+from purgatorio_pipeline.command import driving
 from purgatorio_pipeline.command.driving import SESSION_KEPT, Minimal, shortest_sessions, to_show
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult, broken_off
@@ -75,7 +75,7 @@ def test_where_threads_are_held_their_order_is_shown(
     one = CommandSubject(("one",), description, "purgatory", mode, "one")
     broken = {"O4": ClauseResult("O4", Verdict.VIOLATED)}
     run = RunResult(f"{one.name}-seed1", "", "one", "locked", Verdict.VIOLATED, 1, broken)
-    monkeypatch.setattr(drive, "order_of_run", lambda *_: ('> {"m":"start"}',))
+    monkeypatch.setattr(driving, "order_of_run", lambda *_: ('> {"m":"start"}',))
     shown = shortest_sessions(
         to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [], []
     )
@@ -107,7 +107,7 @@ def test_a_shorter_program_found_for_another_clause_is_taken(
         return ('> {"m":"start"}',) * (1 if clause == "T1" else 2)
 
     effect = False
-    monkeypatch.setattr(drive, "order_of_run", order)
+    monkeypatch.setattr(driving, "order_of_run", order)
     shown = shortest_sessions(
         to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [], []
     )
@@ -117,7 +117,7 @@ def test_a_shorter_program_found_for_another_clause_is_taken(
         "T4": (2, "T4.jsonl"),
     }
     assert len(list(tmp_path.glob("*-shortest-*"))) == 2
-    drive.print_shortest(shown, [])
+    driving.print_shortest(shown, [])
     said = [line for line in capsys.readouterr().out.splitlines() if " in " in line]
     assert [line.split(":")[0] for line in said] == ["T1, T3 in 1 call", "T4 in 2 calls"]
     effect = True
@@ -150,9 +150,9 @@ def test_a_run_that_a_task_ends_is_minimized(
     (shown,) = shortest_sessions(wanted, 1, 40, tmp_path, lambda *_: None, [], [])
     calls = [json.loads(line[2:])["m"] for line in shown.session if line.startswith(">")]
     assert (shown.clause, calls) == (clause, ["start", "add", "add", "cancel", "advance"])
-    drive.print_shortest([shown], [])
+    driving.print_shortest([shown], [])
     assert ("62 more times these two lines" in capsys.readouterr().out) == (clause == "T3")
-    drive.print_shortest([replace(shown, calls=drive.SESSION_SHOWN + 1)], [])
+    driving.print_shortest([replace(shown, calls=driving.SESSION_SHOWN + 1)], [])
     assert capsys.readouterr().out.split("\n") == ["", f"{clause} in 41 calls: {shown.path}", "", ""]
     if clause == "T3":
         example = judge_file(shown.path, shown.run).example("T3", str(shown.path), whole=True)
@@ -179,8 +179,8 @@ def test_a_short_trace_that_does_not_show_it_is_not_left(
         made.write(tmp_path / str(said[-1]))
         return ('> {"m":"start"}',) if found else ()
 
-    monkeypatch.setattr(drive, "order_of_run", order)
-    shown = drive.ToShow(one, run, "T1").shown(1, 40, tmp_path)
+    monkeypatch.setattr(driving, "order_of_run", order)
+    shown = driving.ToShow(one, run, "T1").shown(1, 40, tmp_path)
     left = list(tmp_path.glob("*-shortest-T1.jsonl"))
     assert (isinstance(shown, Minimal), bool(left)) == (broken and found, broken and found)
 
@@ -195,7 +195,7 @@ def test_a_signal_during_the_minimizing_leaves_the_verdict(
         trace.with_name(f"{subject.name}-seed1-shortest-{clause}.jsonl").write_text("{}")
         signal.raise_signal(sent)
 
-    monkeypatch.setattr(drive, "shortest_of_run", cut)
+    monkeypatch.setattr(driving, "shortest_of_run", cut)
     before = signal.signal(signal.SIGINT, signal.default_int_handler), signal.getsignal(signal.SIGTERM)
     done = verify(tmp_path, f"{WHEEL} --bug", options=())
     signal.signal(signal.SIGINT, before[0])
@@ -227,13 +227,13 @@ def test_it_says_why_a_violation_was_not_minimized(
     run = RunResult(
         f"{one.name}-seed1", "", "", "", Verdict.VIOLATED, 1, {"T3": ClauseResult("T3", Verdict.VIOLATED)}
     )
-    monkeypatch.setattr(drive, "order_of_run", lambda *_: shown)
+    monkeypatch.setattr(driving, "order_of_run", lambda *_: shown)
     notes: list[str] = []
     found = shortest_sessions(
         to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [], notes
     )
     assert (len(found), len(notes)) == (bool(shown), not shown)
-    drive.print_shortest(found, notes)
+    driving.print_shortest(found, notes)
     said = f"T3 of {run.run} was not minimized: {why}"
     assert (said in " ".join(capsys.readouterr().out.split())) == (not shown)
 
