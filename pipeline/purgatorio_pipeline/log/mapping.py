@@ -92,7 +92,7 @@ class LogMapping:
 
 
 _PROMISES: Final = ("early_ms", "late_ms", "answer_ms", "answer_early_ms", "skew_ms")
-_NAMES: Final = (
+_ENTRIES: Final = (
     *(field.name for field in fields(LogMapping) if not field.name.endswith(("_ns", "words"))),
     *(f"promises.{name}" for name in _PROMISES),
     *(f"words.{what}" for what in WHATS),
@@ -125,9 +125,9 @@ def read_mapping(path: Path | None, assigned: Sequence[str]) -> LogMapping:
 
 def _mapping(values: dict[str, object]) -> LogMapping:
     for name in values:
-        if name not in _NAMES:
-            near = get_close_matches(name, _NAMES, 1)
-            said = f"did you mean {near[0]}?" if near else f"known are {', '.join(_NAMES)}"
+        if name not in _ENTRIES:
+            near = get_close_matches(name, _ENTRIES, 1)
+            said = f"did you mean {near[0]}?" if near else f"known are {', '.join(_ENTRIES)}"
             raise CannotConvert(f"the mapping has no {name!r}: {said}")
     words: dict[str, What] = {}
     for what in WHATS:

@@ -26,10 +26,10 @@ class BadValue(ValueError):
 def time_ns(text: str, mapping: LogMapping, offsets: set[timedelta | None] | None = None) -> int:
     """The time in ns since 1970. Adds the text's offset from UTC to `offsets` (None for a number). Raises
     `BadValue`."""
-    moment, beside_ns = _moment(text, mapping)
+    moment, rest_ns = _moment(text, mapping)
     if offsets is not None:
         offsets.add(None if moment is None else moment.utcoffset())
-    t = beside_ns if moment is None else _seconds(moment) + beside_ns
+    t = rest_ns if moment is None else _seconds(moment) + rest_ns
     if abs(t) > MAX_INT // 2:
         raise BadValue(f"{text!r} is not between the years 1824 and 2116")
     return t

@@ -291,7 +291,7 @@ class Recorder(ByThread):
         return log
 
     def lane(self, name: str) -> ThreadLog:
-        """A new buffer for a thread of another process. One thread of this process records for this thread."""
+        """A new buffer for one thread. For a thread of another process, one thread of this process records."""
         _require_text("the name of a thread", name)
         with self._logs_lock:
             # Two threads of one name would look like one thread with overlapping calls.

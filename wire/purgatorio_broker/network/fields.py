@@ -16,7 +16,7 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
 
 Values: TypeAlias = Mapping[str, object]
-"""The fields of an answer, or of an entry of one, of all its versions. Times are in ms and their names end so."""
+"""The fields of a response, or of an entry of it, in all versions. The names of times end with `_ms`."""
 
 _MS: Final = timedelta(milliseconds=1)
 _TOPIC: Final = "name", "topic"

@@ -69,7 +69,8 @@ _COMPACT_TICKS: Final = 8
 _COMPACT_BUCKETS: Final = 2
 _SPARE_BYTES: Final = 1024
 _SPARE_BYTES_A_CALL: Final = 200
-"""How often how many dictionaries are checked, and what one may weigh: full ones take 30 to 90 bytes an entry."""
+"""After every `_COMPACT_TICKS`, `_COMPACT_BUCKETS` dictionaries are checked. A dictionary of n functions may have
+`_SPARE_BYTES + n * _SPARE_BYTES_A_CALL` bytes. (A full dictionary has 30 to 90 bytes for each function.)"""
 
 _tick_of: Final[Callable[[Due], int]] = operator.itemgetter(0)
 
