@@ -45,8 +45,8 @@ from purgatorio_conformance.protocol.message import (
 from purgatorio_conformance.protocol.played_order import (
     TOO_MANY,
     Orders,
+    PausedCall,
     PlayedOrder,
-    Stop,
     comes_of_order,
     in_trace,
     unfinished,
@@ -348,7 +348,7 @@ def test_each_program_is_watched_in_a_subject_of_its_own(
     that are there for them. In real time that would take too long."""
     run = _Noted(object() if virtual else None)
 
-    def watched(self: Steps, lines: Lines, program: SmallProgram, stop: Stop) -> Mapping[int, str]:
+    def watched(self: Steps, lines: Lines, program: SmallProgram, stop: PausedCall) -> Mapping[int, str]:
         run.noted.append(program.name)
         return {}
 
@@ -562,7 +562,7 @@ def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) 
     peer = under.peer()
     try:
         plays = Plays(Session(peer, conversation, ChildLimits()), under.description, "timer", clock)
-        GatedRun(plays).drive(("alone",), PlayedOrder("cancels-beside", (), Stop(0, 0, (0,))))
+        GatedRun(plays).drive(("alone",), PlayedOrder("cancels-beside", (), PausedCall(0, 0, (0,))))
     finally:
         peer.close()
     assert ("ended with an error" in conversation.errors()) == refuses

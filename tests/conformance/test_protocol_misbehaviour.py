@@ -15,7 +15,7 @@ from purgatorio_conformance import recording
 from purgatorio_conformance.protocol import failed_run
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects, describe_command
 from purgatorio_conformance.protocol.message import Add, Advance, Cancel
-from purgatorio_conformance.protocol.played_order import Account, PlayedOrder, Stop
+from purgatorio_conformance.protocol.played_order import Account, PausedCall, PlayedOrder
 from purgatorio_conformance.protocol.script import ScriptPlayer
 from purgatorio_conformance.protocol.shortest import shortest_failed
 from purgatorio_conformance.recording import RunRecord, record_runs
@@ -118,8 +118,8 @@ def test_who_works_on_by_an_order_of_threads_is_endless(
 ) -> None:
     """One of the orders since all was at rest tears a list, in which a later advance goes round."""
     sound, tears = (
-        PlayedOrder("program", (), Stop(0, 0, (1,))),
-        PlayedOrder("program", (), Stop(0, 0, (2,))),
+        PlayedOrder("program", (), PausedCall(0, 0, (1,))),
+        PlayedOrder("program", (), PausedCall(0, 0, (2,))),
     )
 
     def again(

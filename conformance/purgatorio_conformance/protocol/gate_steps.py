@@ -26,8 +26,8 @@ from purgatorio_conformance.protocol.played_order import (
     STEPS_MOST,
     TOO_MANY,
     Orders,
+    PausedCall,
     PlayedOrder,
-    Stop,
 )
 from purgatorio_conformance.protocol.plays import Play, Plays
 from purgatorio_conformance.protocol.small_program import (
@@ -79,12 +79,14 @@ def _plays_about(program: SmallProgram) -> int:
     return _TWICE_WITHIN**2 // 2 if program.schedule is Stepped.FIRST_TWICE else 2 * _TWICE_WITHIN
 
 
-def _new_places(programs: Sequence[SmallProgram], plans: Sequence[Iterable[Stop]]) -> Iterator[list[Stop]]:
+def _new_places(
+    programs: Sequence[SmallProgram], plans: Sequence[Iterable[PausedCall]]
+) -> Iterator[list[PausedCall]]:
     """Of the enumerated programs, keep only new stops: no earlier program pauses such a call at this line together with
     calls of the same kinds."""
     seen: set[object] = set()
     for program, stops in zip(programs, plans, strict=True):
-        new: list[Stop] = []
+        new: list[PausedCall] = []
         for stop in stops:
             other = frozenset(
                 type(call) for lane, calls in enumerate(program.lanes) if lane != stop.lane for call in calls
@@ -107,7 +109,7 @@ class Steps:
         self._known: dict[type[LaneCall], list[int]] = {}
         """On a JVM, the lines that calls reached, by the kind of call."""
 
-    def again(self, programs: Sequence[SmallProgram], stop: Stop) -> None:
+    def again(self, programs: Sequence[SmallProgram], stop: PausedCall) -> None:
         """Start the subject again, and run each program with this stop."""
         gates = self._gates()
         self._plays.start(gates)
@@ -123,7 +125,7 @@ class Steps:
         if beside:
             pairs = [(one, place) for one in stepped for place in one.stands_at(self._plays.description)]
         gates = (*self._gates(), *dict.fromkeys(place for _, place in pairs if place))
-        plans: Sequence[Iterable[Stop]] = [self._counted(*pair) for pair in pairs]
+        plans: Sequence[Iterable[PausedCall]] = [self._counted(*pair) for pair in pairs]
         if lines is not None and pairs:
             plans = [*self._at_lines(lines, [(one, "") for one in stepped], self._gates())]
             if beside:
@@ -153,7 +155,7 @@ class Steps:
         if self._plays.clock is None:
             self._plays.come_to_rest()
 
-    def drawn(self, program: SmallProgram, draws: random.Random) -> Stop | None:
+    def drawn(self, program: SmallProgram, draws: random.Random) -> PausedCall | None:
         """Choose a random call of the program, and one or two steps for its pauses: steps that such calls reached
         before, or any step."""
         if STEP not in self._plays.description.gates or draws.random() < _UNSTOPPED:
@@ -169,7 +171,7 @@ class Steps:
             alone = not any(isinstance(one, Inside) for one in program.calls())
             # Short calls have few steps.
             steps = sorted({round(_TWICE_WITHIN ** draws.random()) - 1 for _ in range(count)})
-            return Stop(lane, place, tuple(steps)) if alone else None
+            return PausedCall(lane, place, tuple(steps)) if alone else None
         known = [
             step for step in self._known.get(type(call), ()) if lines.points[step].line not in lines.adapters
         ]
@@ -177,7 +179,7 @@ class Steps:
         chosen = {lines.points[step].at: step for step in draws.sample(known, min(count, len(known)))}
         steps = [*chosen.values()]
         return (
-            Stop(lane, place, tuple(steps), points=tuple(lines.points[step] for step in steps))
+            PausedCall(lane, place, tuple(steps), points=tuple(lines.points[step] for step in steps))
             if steps
             else None
         )
@@ -190,13 +192,13 @@ class Steps:
     def _known_beside(
         self,
         lines: Lines,
-        alone: Mapping[SmallProgram, Iterable[Stop]],
+        alone: Mapping[SmallProgram, Iterable[PausedCall]],
         pairs: Sequence[tuple[SmallProgram, str]],
         gates: tuple[str, ...],
-    ) -> list[list[Stop]]:
+    ) -> list[list[PausedCall]]:
         """The stops while the first caller is paused at a pause point: the stops of the calls `alone`, and the lines
         that calls reach during this pause."""
-        found: list[list[Stop]] = []
+        found: list[list[PausedCall]] = []
         for (program, place), seen in zip(pairs, self._at_lines(lines, pairs, gates), strict=True):
             moved = [
                 replace(stop, lane=lane, beside=place)
@@ -217,7 +219,7 @@ class Steps:
         return list(reversed(found.values()))
 
     def _steps_of(
-        self, program: SmallProgram, stops: Iterable[Stop], until_s: float, told: Callable[[int], None]
+        self, program: SmallProgram, stops: Iterable[PausedCall], until_s: float, told: Callable[[int], None]
     ) -> Orders:
         """Execute the program with each of these stops. `told` gets the number of executions after each one."""
         plays = 0
@@ -238,7 +240,7 @@ class Steps:
         why = NO_LINE_OF_ITS_OWN if program.long else NO_NEW_LINE if program.enumerated else NO_LINE
         return Orders(program, plays, skipped="" if plays else why)
 
-    def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[Stop]:
+    def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[PausedCall]:
         """The stops in a subject that counts its steps: each step of each call, until the call ends before the step."""
         calls = [(lane, place) for lane, place, _ in program.stepped()]
         if beside:
@@ -250,7 +252,7 @@ class Steps:
                 if program.schedule is Stepped.FIRST_TWICE:
                     ways = [(first, again) for again in range(first + 1, _TWICE_WITHIN)]
                 for steps in ways:
-                    yield Stop(lane, place, steps, beside=beside)
+                    yield PausedCall(lane, place, steps, beside=beside)
                     if self._stops_made < len(steps):
                         break
                 if not self._stops_made:
@@ -261,17 +263,17 @@ class Steps:
             else ()
         ):
             for step in range(_TWICE_WITHIN):
-                yield Stop(1, 0, (step,), ahead=(first,))
+                yield PausedCall(1, 0, (step,), ahead=(first,))
                 if self._stops_made < 2:
                     break
 
     def _at_lines(
         self, lines: Lines, programs: Sequence[tuple[SmallProgram, str]], gates: tuple[str, ...]
-    ) -> Iterator[list[Stop]]:
+    ) -> Iterator[list[PausedCall]]:
         """The stops of each program on a JVM, alone or while the first caller is paused: the lines that its calls
         reach. If a call advances time, the lines of other threads count too. Lines where a pause is useless do not
         count. All programs are watched first."""
-        watched: list[list[tuple[Stop, Mapping[int, str]]]] = []
+        watched: list[list[tuple[PausedCall, Mapping[int, str]]]] = []
         self._plays.start(gates)
         for program, beside in programs:
             if watched and self._plays.clock is not None and not self._plays.broken:
@@ -299,7 +301,7 @@ class Steps:
         short = [of for (program, _), of in zip(programs, known, strict=True) if not program.long]
         of_short = {lines.points[step].line for of in short for _, seen in of for step in seen}
         for (program, _), seen_of in zip(programs, known, strict=True):
-            stops: list[Stop] = []
+            stops: list[PausedCall] = []
             leaves_out = lines.adapters | of_short if program.long else lines.adapters
             for stop, seen in seen_of:
                 of_call = self._known.setdefault(type(program.lanes[stop.lane][stop.place]), [])
@@ -314,12 +316,12 @@ class Steps:
                     stops.append(replace(stop, steps=way, points=tuple(lines.points[step] for step in way)))
             yield self._led(lines, program, stops) if program.schedule is Stepped.BEHIND_FIRST else stops
 
-    def _led(self, lines: Lines, program: SmallProgram, stops: Sequence[Stop]) -> list[Stop]:
+    def _led(self, lines: Lines, program: SmallProgram, stops: Sequence[PausedCall]) -> list[PausedCall]:
         """Pause the second caller's call at each of its lines, while the first caller's call is paused at one of
         some lines."""
-        found: list[Stop] = []
+        found: list[PausedCall] = []
         for leader in stops[:: max(1, len(stops) // _AHEAD_MOST)]:
-            stop = Stop(1, 0, ahead=leader.steps, led=leader.points)
+            stop = PausedCall(1, 0, ahead=leader.steps, led=leader.points)
             seen = self._watched(lines, program, stop)
             self._plays.come_to_rest(early=True)
             for step in lines.seen(seen):
@@ -328,7 +330,7 @@ class Steps:
         return found
 
     def _seen(
-        self, lines: Lines, program: SmallProgram, stop: Stop, watched: Mapping[int, str]
+        self, lines: Lines, program: SmallProgram, stop: PausedCall, watched: Mapping[int, str]
     ) -> Sequence[int]:
         known = lines.seen(watched)
         for _ in range(_WATCHED_MOST - 1):
@@ -340,24 +342,24 @@ class Steps:
             known = lines.seen(again)
         return known
 
-    def _unwatched(self, program: SmallProgram, beside: str) -> Iterator[Stop]:
+    def _unwatched(self, program: SmallProgram, beside: str) -> Iterator[PausedCall]:
         """A stop for each call of the program that can be paused, without a step yet."""
         for lane, place, call in program.stepped():
             if self._plays.clock is not None or not isinstance(call, Expiry):
                 for workers in (False, True) if isinstance(call, Expiry | Until) else (False,):
                     for other in program.beside(lane) if beside else (lane,):
-                        yield Stop(other, place, workers=workers, beside=beside)
+                        yield PausedCall(other, place, workers=workers, beside=beside)
 
-    def _watched(self, lines: Lines, program: SmallProgram, stop: Stop) -> Mapping[int, str]:
+    def _watched(self, lines: Lines, program: SmallProgram, stop: PausedCall) -> Mapping[int, str]:
         lines.watched = {}
         self._stopped_at(program.without_far(self._plays.delays.far_ns), replace(stop, steps=(), points=()))
         return lines.watched
 
-    def found_again(self, program: SmallProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:
+    def found_again(self, program: SmallProgram, stop: PausedCall, gates: tuple[str, ...]) -> PausedCall:
         """Find the same stop after a new start of the subject. Of two watched executions, the second gives the
         lines, because some code runs only in the first."""
         if stop.led:
-            leader = Stop(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
+            leader = PausedCall(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
             stop = replace(stop, ahead=self.found_again(program, leader, gates).steps)
         places: dict[LineStep, int] = {}
         for beside in dict.fromkeys(("", stop.beside)):
@@ -374,7 +376,7 @@ class Steps:
             return stop
         return replace(stop, steps=tuple(places[point] for point in stop.points if point in places))
 
-    def _stopped_at(self, program: SmallProgram, stop: Stop) -> None:
+    def _stopped_at(self, program: SmallProgram, stop: PausedCall) -> None:
         """Run one execution: a call runs to its steps, the other callers make their calls, then all threads finish."""
         if program.fresh:
             self._plays.start_anew((STEP,))
@@ -410,7 +412,7 @@ class Steps:
             self._plays.leap(2 * self._plays.delays.later_ns + self._plays.late_ns)
         self._plays.under_way = None
 
-    def _make_stopped(self, play: Play, stop: Stop) -> None:
+    def _make_stopped(self, play: Play, stop: PausedCall) -> None:
         """Make the caller's calls until the call is paused, or until the watched call has ended."""
         watching = self._plays.lines if not stop.points else None
         conversation = self._plays.session.conversation

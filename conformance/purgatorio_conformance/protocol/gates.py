@@ -1,6 +1,6 @@
 """Runs small programs (of `gate_program` and `scope`) in many orders, on a subject that has pause points (gates).
 
-The glossary (`docs/glossary.md`) has the terms of this package: lane, gate, step, stop, hold, play.
+The glossary (`docs/glossary.md`) has the terms of this package: lane, gate, step, paused call, hold, play.
 
 At each moment, the driver either resumes a paused thread or makes the next call of a caller. It tries all orders of
 these actions, depth first. Each play has new operations and keys. If the subject counts steps, the driver also pauses
@@ -30,7 +30,7 @@ from purgatorio_conformance.protocol.message import (
     Quiesce,
     wait_call,
 )
-from purgatorio_conformance.protocol.played_order import BROKEN, TOO_MANY, Orders, PlayedOrder, Stop
+from purgatorio_conformance.protocol.played_order import BROKEN, TOO_MANY, Orders, PausedCall, PlayedOrder
 from purgatorio_conformance.protocol.plays import Plays
 from purgatorio_conformance.protocol.scope import (
     DRAWN,
@@ -369,7 +369,7 @@ class GatedRun:
         program: SmallProgram,
         trail: list[_Choice],
         draws: random.Random | None = None,
-        stop: Stop | None = None,
+        stop: PausedCall | None = None,
         wanted: Sequence[str] = (),
     ) -> list[_Choice]:
         """Run the program once: with the choices of `trail`, then with the first action of each choice, or a random

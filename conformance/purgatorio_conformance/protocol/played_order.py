@@ -64,7 +64,7 @@ class Orders:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class PausedCall:
     """A call, by its caller (`lane`) and its position among the caller's calls, and the steps at which it is paused.
     Without `steps`, the call is watched: its own steps, or those of the subject's own threads (`workers`). `points`:
     the lines of the steps, in a JVM. `beside`: the pause point of the first caller, which is paused before the call and
@@ -87,7 +87,7 @@ class PlayedOrder:
 
     program: str
     acts: tuple[str, ...]
-    stop: Stop | None = None
+    stop: PausedCall | None = None
     errors: bool = True
 
 
@@ -120,7 +120,9 @@ def comes_of_order(
     state after an error. Resumed threads run freely, so an order without a result is executed again, up to `tries`
     times.
     """
-    one_by_one = replace(order, acts=(), stop=order.stop and Stop(0, 0, (STEPS_MOST * 1_000,)), errors=False)
+    one_by_one = replace(
+        order, acts=(), stop=order.stop and PausedCall(0, 0, (STEPS_MOST * 1_000,)), errors=False
+    )
     again = bool(seen) and any(alone(order) == seen for _ in range(tries))
     return again and alone(one_by_one) == []
 
