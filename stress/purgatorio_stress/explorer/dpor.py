@@ -213,7 +213,7 @@ class Dpor:
                 # A step ordered after the last use of its object has no race, unless it is a write and the last use is
                 # a READ. Other reads may then be unordered.
                 if not mask >> last & 1 or (kinds[last] == READ and kind != READ):
-                    mask = self._races(run, index, depth, accesses, kind, mask, oid)
+                    mask = self._races(run, index, depth, accesses, kind, mask)
             accesses.append(depth)
             if kind == _IN_VAIN:
                 kinds[depth] = READ
@@ -232,7 +232,7 @@ class Dpor:
         return self._mask[at] if 0 <= at < len(self._mask) else 0
 
     def _races(
-        self, run: Execution, index: int, depth: int, accesses: list[int], kind: int, mask: int, oid: int
+        self, run: Execution, index: int, depth: int, accesses: list[int], kind: int, mask: int
     ) -> int:
         """Record the races of this step with earlier steps. Return `mask` with the steps that this step depends on."""
         kinds, chosen = self._kind, self.chosen
@@ -301,7 +301,7 @@ class Dpor:
             accesses = self._access.get(task.obj)
             if accesses is not None:
                 mask = self._after_task.get(task.index, 0)
-                self._races(run, task.index, depth, accesses, task.kind, mask, task.obj)
+                self._races(run, task.index, depth, accesses, task.kind, mask)
 
     def _pop_to(self, depth: int) -> None:
         """Remove the steps from `depth` on, but keep the choices of the node at `depth`."""

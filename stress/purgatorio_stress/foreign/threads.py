@@ -76,7 +76,7 @@ class ForeignLock(ControlledLock):
             world.waits(self.oid, TRY, _ALWAYS)
             if self._came(is_notice):
                 return True
-            world.let_pass(task, deadline)
+            world.let_pass(deadline)
             return False
         kind = run.wait_until(deadline)
         # It waits for the lock itself: the search finds the races of a blocked task only for such objects.
@@ -218,7 +218,7 @@ class ForeignClocks:
             return
         deadline = world.deadline(seconds)
         if world.may_be_early(task):
-            world.let_pass(task, deadline)
+            world.let_pass(deadline)
             return
         run.wait_until(deadline)
         world.names[START_OF_TASK - task.index] = "sleep"
@@ -307,7 +307,7 @@ class ForeignThread:
             self._pg_world.waits(self._pg_end(task), TRY, _ALWAYS)
             if not task.finished:
                 run.in_vain.append(run.depth - 1)
-                self._pg_world.let_pass(me, deadline)
+                self._pg_world.let_pass(deadline)
         else:
             kind = run.wait_until(deadline)
             self._pg_world.waits(self._pg_end(task), kind, TaskEnd(task))

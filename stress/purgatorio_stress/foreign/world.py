@@ -277,8 +277,8 @@ class World:
         due_ns = (run.now_ms + int(seconds * 1_000_000_000) + GRAIN_NS // 2) // GRAIN_NS * GRAIN_NS
         return max(due_ns, run.now_ms + GRAIN_NS)
 
-    def let_pass(self, task: Task, deadline_ns: int) -> None:
-        """Move the clock to the deadline, as a step of `task`."""
+    def let_pass(self, deadline_ns: int) -> None:
+        """Move the clock to the deadline, as a step of the calling task."""
         self.point(self.clock_number, WRITE)
         self.run.move_clock(max(self.run.now_ms, deadline_ns))
 
