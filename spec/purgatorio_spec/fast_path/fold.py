@@ -30,7 +30,7 @@ from purgatorio_spec.history.run import (
 )
 from purgatorio_spec.judge.context import ADVANCE_FIELDS, AdvanceRow, advances, key_cancels, most_registering
 from purgatorio_spec.judge.result import RunTally, Tally, judged_clauses
-from purgatorio_spec.show.company import Company
+from purgatorio_spec.show.related_calls import RelatedCalls
 from purgatorio_spec.show.selection import Selection, Tasks, select, selection
 from purgatorio_spec.trace.coded import (
     AT,
@@ -355,6 +355,7 @@ class Fold:
                 first += len(batch)
 
     def rows(self, again: Again, violations: Sequence[Violation]) -> list[pa.Table]:
+        """For each violation, the events that its counterexample shows."""
         last_i = max((max(one.events) for one in violations), default=-1)
 
         def batches() -> Iterable[Coded]:
@@ -367,15 +368,15 @@ class Fold:
                 tasks.feed(pa.Table.from_batches([batch.rows]))
         wanted = [selection(one, tasks) for one, tasks in zip(violations, counted, strict=True)]
         own = [pa.Table.from_batches(some, EVENT_SCHEMA) for some in self._selected(batches(), wanted)]
-        companies = [Company.of(table, one) for table, one in zip(own, violations, strict=True)]
-        if not any(companies):
+        related = [RelatedCalls.of(table, one) for table, one in zip(own, violations, strict=True)]
+        if not any(related):
             return own
         for batch in batches():
-            for company in filter(None, companies):
-                company.feed(pa.Table.from_batches([batch.rows]))
+            for calls in filter(None, related):
+                calls.feed(pa.Table.from_batches([batch.rows]))
         beside = [
             () if one is None else tuple(one.positions() - set(table.column("i").to_pylist()))
-            for one, table in zip(companies, own, strict=True)
+            for one, table in zip(related, own, strict=True)
         ]
         wanted = [
             Selection((), some, one.last_i, exact=True) for some, one in zip(beside, wanted, strict=True)

@@ -1,8 +1,8 @@
 """Makes counterexamples: the events of a run that show a violation, up to the event that breaks the promise.
 
 A counterexample has earlier events of the operation (or of the judged call), and calls of other operations that may
-have caused the violation (`company`). It leaves out a `try_complete` that returned false and ended too early to matter.
-The number of left-out events is shown.
+have caused the violation (`related_calls`). It leaves out a `try_complete` that returned false and ended too early to
+matter. The number of left-out events is shown.
 """
 
 import sys
@@ -18,7 +18,7 @@ from purgatorio_spec.clause.declaration import Wording
 from purgatorio_spec.durations import clock_time, exact, local_time
 from purgatorio_spec.history.run import zone_of
 from purgatorio_spec.judge.result import RunResult
-from purgatorio_spec.show.company import company_of
+from purgatorio_spec.show.related_calls import related_calls
 from purgatorio_spec.show.selection import kind_of, select, selection, tasks_of, wording_of
 from purgatorio_spec.show.visible import shell_word
 from purgatorio_spec.trace.rows import own_fields
@@ -171,7 +171,7 @@ def counterexample(
         # The length of an advance may explain a late task, but no other violation.
         hidden = _OF_NOBODY[:-1] if violation.clause == "T2" else _OF_NOBODY
         kept = before.filter(pc.invert(pc.is_in(before.column("f"), value_set=pa.array(hidden))))
-    elif beside := company_of(kept, violation, [events]):
+    elif beside := related_calls(kept, violation, [events]):
         kept = _also(kept, events, beside)
     if pauses:
         kept = _also(kept, events, _paused_calls(events, pauses, max(violation.events)))

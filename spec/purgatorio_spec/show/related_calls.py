@@ -35,7 +35,7 @@ _OF_UNITS: Final = (BESIDE_A_UNIT, "got-no-unit")
 
 
 @dataclass(slots=True)
-class Company:
+class RelatedCalls:
     """Finds the positions of related calls, from the events of a run in order and in parts. `first_i`: the first event
     of the operation or task. `moments`: the positions at which a call must have been open. `keys`: the keys of the
     operation, empty for a task."""
@@ -78,7 +78,7 @@ class Company:
         if not events.num_rows:
             return
         i = events.column("i").to_numpy()
-        wanted = self._mine(events) & (i <= self.moments[-1])
+        wanted = self._chosen(events) & (i <= self.moments[-1])
         returns = np.asarray(pc.equal(events.column("ph"), pa.scalar("ret")))
         calls = np.asarray(pc.equal(events.column("ph"), pa.scalar("call"))) & wanted
         known = pa.array([*self._open, *i[calls].tolist()], pa.int64())
@@ -106,7 +106,7 @@ class Company:
             elif f in _ENDS and ph != "ret" and one in self._registered and at <= self.moments[-1]:
                 self.found[at], self._ends[at] = None, one
 
-    def _mine(self, events: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _chosen(self, events: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         other = ~np.asarray(
             pc.fill_null(pc.equal(events.column("id"), pa.scalar(self.subject)), pa.scalar(False))
         )
@@ -140,11 +140,11 @@ class Company:
         return chosen | {ret_i for _, ret_i in shown if ret_i is not None and ret_i <= last_i}
 
 
-def company_of(own: pa.Table, violation: Violation, events: Iterable[pa.Table]) -> set[int]:
+def related_calls(own: pa.Table, violation: Violation, events: Iterable[pa.Table]) -> set[int]:
     """The positions of related calls of other operations, from the events of the run or of a sufficient part."""
-    company = Company.of(own, violation)
-    if company is None:
+    calls = RelatedCalls.of(own, violation)
+    if calls is None:
         return set()
     for some in events:
-        company.feed(some)
-    return company.positions()
+        calls.feed(some)
+    return calls.positions()
