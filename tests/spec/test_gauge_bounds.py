@@ -1,5 +1,5 @@
-"""What P1, P2 and T5 still see: readings of legal histories, put off by so many, and how many of them each clause calls
-wrong. A bound that grows too wide shows in the golden table before it shows as a missed bug."""
+"""Readings of legal histories are changed by an offset; the golden table has the number that P1, P2 and T5 detect. If a
+bound becomes too wide, the table shows it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,7 +23,7 @@ OFFSETS: Final = (0, 1, 2, 4, 8, 16)
 
 
 def whole(virtual: bool) -> Iterator[Drawn]:
-    """Whole legal histories of purgatories, complete, whose last event is a reading at rest."""
+    """Complete legal histories of purgatories, whose last event is a reading at rest."""
     for seed in count():
         drawn = draw(seed, "", ("locked", "pending-flag")[seed % 2], virtual=virtual)
         shut_down = any(event.f == "cancelled" and not event.keys for event in drawn.events)
@@ -43,7 +43,7 @@ def last_reading(drawn: Drawn) -> tuple[Run, Reading]:
 
 
 def seen(run: Run, one: Reading, clause: str, *, watched: int = 0, delayed: int = 0) -> bool:
-    """Whether the clause calls the reading wrong where it is off by so many."""
+    """Whether the reading breaks the clause after `watched` and `delayed` are added to its gauges."""
     assert one.watched is not None
     assert one.delayed is not None
     wrong = replace(one, watched=one.watched + watched, delayed=one.delayed + delayed)
@@ -52,7 +52,7 @@ def seen(run: Run, one: Reading, clause: str, *, watched: int = 0, delayed: int 
 
 
 def test_what_each_bound_sees(golden: Golden) -> None:
-    """The true reading is wrong for none; the further off it is, the more see it."""
+    """No clause detects offset 0, and a greater offset is detected at least as often."""
     ways = {
         "P1, watched above": ("P1", "watched", 1),
         "P2, watched below": ("P2", "watched", -1),

@@ -13,9 +13,9 @@ from golden import Golden
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.durations import milliseconds
 from purgatorio_spec.fast_path.fold import Fold
-from purgatorio_spec.show.company import CALLS_SHOWN, company_of
 from purgatorio_spec.show.counterexample import SHOWN_ROWS, Counterexample, counterexample
 from purgatorio_spec.show.lanes import Lanes
+from purgatorio_spec.show.related_calls import CALLS_SHOWN, related_calls
 from purgatorio_spec.show.selection import noun, select, selection, tasks_of
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import WIDTH, shell_word, visible
@@ -61,7 +61,7 @@ def test_a_selection_is_all_that_it_needs(make: Make) -> None:
     for whole in made.examples().values():
         violation = whole.violation
         part = select(table, selection(violation, tasks_of(table, violation)))
-        shown = {*part.column("i").to_pylist(), *company_of(part, violation, [table])}
+        shown = {*part.column("i").to_pylist(), *related_calls(part, violation, [table])}
         part = table.filter(pa.array([i in shown for i in table.column("i").to_pylist()]))
         assert part.num_rows < table.num_rows
         assert counterexample(whole.file, whole.run, violation, part, whole.count) == whole
@@ -216,7 +216,7 @@ def test_a_late_task_is_shown_with_the_jumps_of_time() -> None:
     assert example.violation.seen.endswith("18 ms beyond the bound")
     assert [row.f for row in example.rows].count("advance_clock") == 3
     part = select(made.table(), selection(example.violation))
-    beside = company_of(part, example.violation, [made.table()])
+    beside = related_calls(part, example.violation, [made.table()])
     assert {row.i for row in example.rows if row.f == "advance_clock"} == beside
 
 

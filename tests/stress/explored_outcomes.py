@@ -1,4 +1,4 @@
-"""What outcomes a scenario can have at all: the explorer knows. Run as a program, it writes them down."""
+"""The outcomes of a scenario, as the explorer finds them. As a program, it writes them to `outcomes.toml`."""
 
 import json
 from pathlib import Path

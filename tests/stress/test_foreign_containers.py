@@ -1,4 +1,4 @@
-"""Every container by every path that reads it: a reader without the writer's lock is VIOLATED, with it PASS."""
+"""Each way to read each container: VIOLATED without the lock of the writer, PASS with it."""
 
 import sys
 from collections import Counter
@@ -52,7 +52,7 @@ def test_every_container_by_every_path(program: _Program, part: int) -> None:
 
 
 def test_a_race_is_found_where_c_code_hides_it(hidden: _Program) -> None:
-    """And its twin with a lock is sound; so is what only one thread has."""
+    """With a lock there is no race, and an object of one thread has none."""
     names = [kind.__name__ for kind in hidden.loader.adapter().RACY]
     wrong = [name for name in names if _verdict(hidden, name) is not Verdict.VIOLATED]
     hidden.world.uncontrolled.clear()

@@ -33,7 +33,7 @@ def described(name: str, value: object) -> list[str]:
 
 
 def parameters(value: object) -> str:
-    """The names of the parameters, with a star before those that are given by name only; no types: mypy holds those."""
+    """The names of the parameters, with a star before keyword-only ones. Without types, which mypy checks."""
     try:
         found = inspect.signature(value).parameters.values()  # type: ignore[arg-type]  # what has none raises
     except (TypeError, ValueError):
@@ -55,7 +55,7 @@ def test_the_public_surface_is_listed(request: pytest.FixtureRequest) -> None:
 
 
 def test_a_change_is_found() -> None:
-    """The twin: a parameter more."""
+    """Negative control: a further parameter."""
     assert described("f", lambda a, *, b=0: None) == ["f(a, *, b=)"]
     assert described("f", lambda a, *, b=0, c=1: None) != ["f(a, *, b=)"]
 

@@ -101,7 +101,8 @@ class Execution:
     notice, or a move of the clock), with the number of the waiting task. `exits`: callbacks for the end of the program.
     A last task calls these callbacks when all tasks of the set-up have ended and no other task can continue. `objects`,
     `named`, `changed`, `volatile`: data for `Fingerprint`, if states are compared. `steps`: the length of the run, at
-    its end. `line_of`: the line at which a task is paused, as ` at FILE:LINE`, or "".
+    its end. `line_of`: the line at which a task is paused, as ` at FILE:LINE`, or "". `now_ms`: the virtual time; with
+    foreign code, it and all deadlines are in nanoseconds.
     """
 
     __slots__ = (
