@@ -44,8 +44,6 @@ from purgatorio_wire.history.violation_kind import Way
 
 INVALID_REQUEST, INVALID_STATE, UNKNOWN_ID, ABORTABLE = 42, 48, 49, 120
 ONGOING: Final = "Ongoing"
-NO_SUCH_ID: Final = 105
-"""TRANSACTIONAL_ID_NOT_FOUND."""
 FENCED: Final = frozenset({47, UNKNOWN_ID, 90})
 """The errors for a former producer: its epoch is old, its id is unknown, or it is fenced."""
 NO_SUCH_PART: Final = frozenset({3, 55})
