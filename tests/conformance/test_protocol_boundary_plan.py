@@ -12,6 +12,7 @@ import pytest
 from conformance.driven import changed, run_of
 from mutants.diffs import diffs
 from purgatorio import ManualClock, QueuedExecutor, SystemTimer, TimerTask
+from purgatorio.timer.bucket import TimerTaskEntry
 from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, BoundaryPlan, levels_of
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import command_subjects
@@ -245,11 +246,15 @@ class TakesTheNext(SystemTimer):
     """It removes the next bucket before it drains the current one, which may add a task to the next."""
 
     def advance_clock(self, timeout_ms: int) -> bool:
+        def reinsert(entry: TimerTaskEntry) -> None:
+            if not self._add_entry(entry):
+                self._hand_over(entry.task)
+
         following = first = self._queue.poll()
         while (bucket := following) is not None:
             following = self._queue.poll()
             self._wheel.advance_clock(bucket.expiration_ms())
-            bucket.flush(lambda entry: self._add_entry(entry) and None)
+            bucket.flush(reinsert)
         return first is not None
 
 

@@ -53,7 +53,9 @@ class KeptFaults(ContainFaults):
         """Store the exception, except a ValueError, which tasks raise on purpose, and the refusal of a lie (O2)."""
         if isinstance(error, Disagreement):
             self.wrong.append(error)
-        elif not isinstance(error, RuntimeError if getattr(subject, "fails", "") == "lies" else ValueError):
+        elif not isinstance(
+            error, (ValueError, RuntimeError) if getattr(subject, "fails", "") == "lies" else ValueError
+        ):
             self.wrong.append(Disagreement(f"O8: {error!r} in {where}"))
 
     def raise_kept(self) -> None:
