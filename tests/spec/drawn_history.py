@@ -324,6 +324,8 @@ class Player:
         armed = self.profile == "pending-flag" and not self.fault and self.random.random() < 0.2
         if armed and op.delay_ns is not None:
             yield from self.add(th, op.id, op.delay_ns)
+            if op.completed:
+                yield from self.cancel(th, op.id)
             for _ in range(self.random.randrange(60)):
                 yield
             if op.completed:

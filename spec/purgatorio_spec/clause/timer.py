@@ -297,8 +297,11 @@ def _refused_though_it_waited(run: Run, history: OperationHistory) -> Broken | N
             continue
         adds = [add for add in history.adds if add.call_i < cancel.end_i]
         beside = any(add.end_i > cancel.call_i or add.err is not None for add in adds)
-        ended = [call for call in (*_cancels(history), *history.fires) if call.call_i < cancel.end_i]
-        ended_i = max((call.call_i for call in ended), default=-1)
+        others = [one for one in _cancels(history) if one.call_i < cancel.end_i]
+        fires = [fire for fire in history.fires if fire.call_i < cancel.end_i]
+        ended = [*others, *fires]
+        # A cancel may be about an add that began during it, and a fire about no add that began after its start.
+        ended_i = max((*(one.end_i for one in others), *(fire.call_i for fire in fires)), default=-1)
         waiting = [add for add in adds if add.call_i > ended_i]
         deadline_t = _earliest_deadline_t(waiting)
         if (

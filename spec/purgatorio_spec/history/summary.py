@@ -68,7 +68,9 @@ class Summary(NamedTuple):
 def summary_of(run: Run, history: OperationHistory) -> Summary:
     registration, claim = history.registration, history.claim
     registered_ret_i = NEVER if registration is None else registration.end_i
-    claim_call_i = NEVER if claim is None else claim.call_i
+    # A force that has not returned may have completed the operation, and a purge may have removed it since.
+    claims = (*([claim] if claim else []), *history.may_have_claimed)
+    claim_call_i = min((one.call_i for one in claims), default=NEVER)
     watches = (
         registration is not None
         and registration.out == 0
