@@ -17,7 +17,7 @@ Surprising properties.
 
 Lock order: the read or write side of the timer's lock, then a bucket, then an entry. Adds take the read side. A drain
 holds the write side from its first bucket to its last bucket, so the clock does not move during an add. A cancel takes
-neither side. Tasks are passed to the executor without a lock.
+neither side. Tasks are passed to the executor without a lock. (Kafka holds the lock, but its executor is a thread.)
 
 Lock rule: a drain polls buckets from the queue only under the write lock [T1]. (Kafka polls before it takes the lock,
 which is safe with one reaper for each timer.) Otherwise, for example with three buckets of 1 ms: (1) Drain A polls the
