@@ -23,7 +23,7 @@ from purgatorio_spec.verdict import Verdict
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-TEXT_LIMIT: Final = 2_000
+_TEXT_LIMIT: Final = 2_000
 """The maximum number of characters of a text. A longer text is cut."""
 
 SIGN: Final = {
@@ -73,4 +73,4 @@ def _written(value: Any) -> Markup:
     if value is None or isinstance(value, Markup):
         return value or Markup()
     text = f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
-    return Markup(html.escape(visible(text, TEXT_LIMIT)))
+    return Markup(html.escape(visible(text, _TEXT_LIMIT)))
