@@ -183,7 +183,12 @@ def _late(segment: Segment) -> Run:
 
 def _facts(run: OpenRun) -> TraceFacts:
     over = run.declared is not None and run.events > run.declared
-    first = f"{run.file}: more events than its end record says" if over else ""
+    first = (
+        f"{run.file}: its run has {run.events} events, and its end record says {run.declared}: "
+        "give each run a name of its own"
+        if over
+        else ""
+    )
     return TraceFacts(
         run.file,
         run.header,
