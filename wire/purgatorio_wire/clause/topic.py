@@ -344,9 +344,12 @@ def pages(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     for one in scene.of(PAGES):
         names = sorted(text(asked, "name") for asked in items(one.body, "topics"))
         sizes = [topics.topics[x].partitions_at(one.t) or 0 for x in names if x in topics.topics]
-        got, cursors = one.got or {}, [one.body.get("cursor"), (one.got or {}).get("next_cursor")]
-        if len(sizes) < len(names) or 0 in sizes or any(x.get("error_code") for x in items(got, "topics")):
+        got = one.got
+        if got is None or any(integer(x, "error_code") for x in items(got, "topics")):
             continue
+        if len(sizes) < len(names) or 0 in sizes:
+            continue
+        cursors = one.body.get("cursor"), got.get("next_cursor")
         since, told = ([_place(x)] if isinstance(x, dict) else [] for x in cursors)
         limit = integer(one.body, "response_partition_limit")
         every = ((x, at) for x, size in zip(names, sizes, strict=True) for at in range(size))
