@@ -1,4 +1,4 @@
-"""Brokers from PyPI that are judged by the standard plan, and their table in docs/measured.
+"""Brokers from PyPI that are judged by the standard plan: their table in docs/measured, and the clauses in wire.md.
 
 Each is started in a process of its own on this machine, on a free port, with its data in a scratch folder. One that is
 not installed, or does not start, is left out with the reason.
