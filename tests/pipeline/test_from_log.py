@@ -84,7 +84,9 @@ def written(path: Path, rows: Sequence[Row]) -> Path:
 def judged(
     folder: Path, rows: Sequence[Row], mapping: Sequence[str] = WIDE, name: str = "log.jsonl"
 ) -> RunResult:
-    convert_log(written(folder / name, rows), folder / "trace.jsonl", read_mapping(None, mapping), force=True)
+    convert_log(
+        [written(folder / name, rows)], folder / "trace.jsonl", read_mapping(None, mapping), force=True
+    )
     (run,) = without_silent_pass(check_files([folder / "trace.jsonl"])).runs
     return run
 
@@ -102,7 +104,7 @@ def refused(folder: Path, rows: Sequence[Row], mapping: Sequence[str] = WIDE, na
     """Why no trace is made; and none is."""
     source = written(folder / name, rows)
     with pytest.raises(CannotConvert) as why:
-        convert_log(source, folder / "trace.jsonl", read_mapping(None, mapping))
+        convert_log([source], folder / "trace.jsonl", read_mapping(None, mapping))
     assert sorted(path.name for path in folder.iterdir()) == [name]
     return str(why.value)
 
@@ -226,7 +228,7 @@ def test_lines_may_be_written_late(tmp_path: Path) -> None:
     assert "set promises.skew_ms" in refused(tmp_path, rows, [*LONG, "promises.skew_ms=9"])
     assert broken(judged(tmp_path, rows, [*LONG, "promises.skew_ms=10"])) == {"O4": ["b"]}
     made = convert_log(
-        tmp_path / "log.jsonl", tmp_path / "t.jsonl", read_mapping(None, [*LONG, "promises.skew_ms=10"])
+        [tmp_path / "log.jsonl"], tmp_path / "t.jsonl", read_mapping(None, [*LONG, "promises.skew_ms=10"])
     )
     assert "1 ends up to skew_ms before their request: the request ended at once" in made.notes
     early = [*rows, *long("in 40 x k2, late 1028 x, in 40 y k2, late 1101 y")]
@@ -273,7 +275,7 @@ def test_a_rotated_log_starts_and_ends_anywhere(tmp_path: Path) -> None:
     text = "".join(json.dumps(row) + "\n" for row in rows)
     log, mapping = tmp_path / "log.jsonl.1", read_mapping(None, LONG)
     log.write_text(f'ms": 12}}\n{text}{{"r": "b", "w"')
-    made = convert_log(log, tmp_path / "t.jsonl", mapping)
+    made = convert_log([log], tmp_path / "t.jsonl", mapping)
     (run,) = check_files([tmp_path / "t.jsonl"]).runs
     assert (broken(run), made.left_out) == ({"O4": ["b"]}, 0)
     assert [note[:24] for note in made.notes] == [
@@ -283,12 +285,12 @@ def test_a_rotated_log_starts_and_ends_anywhere(tmp_path: Path) -> None:
     ]
     log.write_text(f"cut\ncut\n{text}")
     with pytest.raises(CannotConvert, match="line 1 is not a JSON object"):
-        convert_log(log, tmp_path / "t.jsonl", mapping, force=True)
-    made = convert_log(log, tmp_path / "t.jsonl", mapping, force=True, keep_going=True)
+        convert_log([log], tmp_path / "t.jsonl", mapping, force=True)
+    made = convert_log([log], tmp_path / "t.jsonl", mapping, force=True, keep_going=True)
     (run,) = check_files([tmp_path / "t.jsonl"]).runs
     assert (broken(run), made.left_out) == ({"O4": ["b"]}, 2)
     made = convert_log(
-        written(tmp_path / "log.csv-20261128", [*GOOD, {**wide("x", 0, out=30), "in": None}]),
+        [written(tmp_path / "log.csv-20261128", [*GOOD, {**wide("x", 0, out=30), "in": None}])],
         tmp_path / "t.jsonl", read_mapping(None, WIDE), force=True,
     )  # fmt: skip
     assert made.notes == ("1 requests end in this log, but are not enqueued in it (such as 'x'): left out",)
@@ -353,7 +355,7 @@ def test_an_hour_without_time_outs_is_judged(tmp_path: Path) -> None:
     assert healthy.clauses["T1"].verdict is Verdict.UNKNOWN
     hung = [*rows, wide("x", 30), wide("y", 9_900, out=9_901)]
     assert broken(judged(tmp_path, hung)) == {"O5": ["x"]}
-    made = convert_log(tmp_path / "log.jsonl", tmp_path / "again.jsonl", read_mapping(None, WIDE))
+    made = convert_log([tmp_path / "log.jsonl"], tmp_path / "again.jsonl", read_mapping(None, WIDE))
     assert "'late' is empty in all 5 rows, so no request timed out" in made.notes[0]
 
 
@@ -375,7 +377,7 @@ def test_times_are_read_and_said_in_the_owners_form(tmp_path: Path) -> None:
     run = judged(tmp_path, rows, mapping)
     (cause,) = run.clauses["T1"].causes.values()
     assert cause.examples[0].seen == "fired at t = 2026-10-20 09:15:01.900+02:00, 1.099 s early"
-    made = convert_log(tmp_path / "log.jsonl", tmp_path / "again.jsonl", read_mapping(None, mapping))
+    made = convert_log([tmp_path / "log.jsonl"], tmp_path / "again.jsonl", read_mapping(None, mapping))
     assert list(made.ends.values()) == [2, 1, 1, 1, 1]
 
 
@@ -394,8 +396,8 @@ REFUSED: dict[str, tuple[Sequence[Row], Sequence[str], str]] = {
     "no id": ([*GOOD, {**wide("x", 0), "r": ""}], WIDE, "row 5: 'r' is empty"),
     "before it came": ([*GOOD, wide("x", 30, out=20)], WIDE, "'x' is completed in row 5, 10 ms before it is enqueued"),
     "an id again": ([*GOOD, wide("a", 5_000)], WIDE, "'a' is enqueued in row 1 and again, at another time, in row 5"),
-    "the same again": ([*GOOD, GOOD[2]], WIDE, "rows 3 and 5 are equal: 'c' completed at one time"),
-    "no unit": (GOOD, [one for one in WIDE if one != "unit=ms"], 'a number without a unit: add unit = "ms"'),
+    "the same again": ([*GOOD, GOOD[2]], WIDE, "row 3 and row 5 are equal: 'c' completed at one time"),
+    "no unit": (GOOD, [one for one in WIDE if one != "unit=ms"], 'if it counts from 1970, add unit = "ms"'),
     "another unit": (GOOD, [*WIDE, "unit=s"], "the unit is probably wrong"),
     "an event without a key": (events("ev 600"), LONG, "row 7: an event without its key, 'k'"),
 }  # fmt: skip
@@ -428,7 +430,7 @@ def test_what_is_not_sound_is_refused_in_words(kind: str, tmp_path: Path) -> Non
 def test_files_that_are_no_log(name: str, content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(CannotConvert) as why:
-        convert_log(tmp_path / name, tmp_path / "trace.jsonl", read_mapping(None, WIDE))
+        convert_log([tmp_path / name], tmp_path / "trace.jsonl", read_mapping(None, WIDE))
     assert said in str(why.value)
     assert "\x1b" not in str(why.value)
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -444,7 +446,9 @@ def test_doubles_are_dropped_or_kept_as_the_mapping_says(tmp_path: Path) -> None
 def test_what_is_put_right_is_told(tmp_path: Path) -> None:
     """Rows out of order, requests from before the log, words that nobody named."""
     rows = [*reversed(events("out 590 b")), *long("out 5 old, ping 6")]
-    made = convert_log(written(tmp_path / "log.jsonl", rows), tmp_path / "t.jsonl", read_mapping(None, LONG))
+    made = convert_log(
+        [written(tmp_path / "log.jsonl", rows)], tmp_path / "t.jsonl", read_mapping(None, LONG)
+    )
     assert [note.split(" ", 3)[:2] for note in made.notes] == [
         ["rows", "whose"],
         ["6", "rows"],
@@ -552,7 +556,7 @@ def test_parquet_with_its_own_times(tmp_path: Path) -> None:
             table = table.set_column(place, name, moments.cast(kind))
         pq.write_table(table, tmp_path / "log.parquet")
         mapping = read_mapping(None, [*WIDE, "time_zone=UTC"])
-        made = convert_log(tmp_path / "log.parquet", tmp_path / "t.jsonl", mapping, force=True)
+        made = convert_log([tmp_path / "log.parquet"], tmp_path / "t.jsonl", mapping, force=True)
         assert isinstance(made, LogConversion)
         (run,) = check_files([tmp_path / "t.jsonl"]).runs
         assert broken(run) == {}
@@ -594,7 +598,7 @@ def test_rows_of_both_kinds_stand_in_one_log(tmp_path: Path) -> None:
         (["words.gone=none", "words.ignored=client_gone"], {"O4": ["c2", "c3"]}),
     ):
         mapping = read_mapping(LOGS / "gateway.toml", more)
-        made = convert_log(LOGS / "gateway.jsonl", tmp_path / "t.jsonl", mapping, force=True)
+        made = convert_log([LOGS / "gateway.jsonl"], tmp_path / "t.jsonl", mapping, force=True)
         (run,) = check_files([tmp_path / "t.jsonl"]).runs
         assert broken(run) == found
         told = [text for text in run.problems if "'client_gone' ends a request" in text]
@@ -649,9 +653,9 @@ def test_a_bad_row_may_be_left_out_and_accuses_nobody(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text(f'{lines[: lines.index("soon")]}\n{lines}{{"r": "cut', encoding="utf-8")
     with pytest.raises(CannotConvert, match="line 5 is not a JSON object"):
-        convert_log(log, tmp_path / "t.jsonl", read_mapping(None, WIDE))
+        convert_log([log], tmp_path / "t.jsonl", read_mapping(None, WIDE))
     log.write_text(f'{lines}{{"r": "cut', encoding="utf-8")
-    made = convert_log(log, tmp_path / "t.jsonl", read_mapping(None, WIDE), keep_going=True)
+    made = convert_log([log], tmp_path / "t.jsonl", read_mapping(None, WIDE), keep_going=True)
     assert made.left_out == 3
     assert [note[:30] for note in made.notes] == [
         "the last line is cut (line 12 ", "3 bad rows left out, with all ", "1: row 5, 'out': 'soon' is not",
@@ -669,14 +673,14 @@ def test_bad_lines_of_a_csv_keep_the_numbers_of_the_others(tmp_path: Path) -> No
     mapping = read_mapping(None, ["id=r", "enqueued=in", "completed=out", "unit=ms"])
     text = '\ufeffr,in,out\na,1,2\nb,1\n"c\nd",3,4\n"e,5,6\nf,7,8\ng,9,soon\n'
     (tmp_path / "log.csv").write_text(text)
-    made = convert_log(tmp_path / "log.csv", tmp_path / "t.jsonl", mapping, keep_going=True)
+    made = convert_log([tmp_path / "log.csv"], tmp_path / "t.jsonl", mapping, keep_going=True)
     assert (made.rows, made.requests) == (6, 3)
     assert [note.split(", ")[0] for note in made.notes[1:]] == [
         "1: line 3 has 2 columns", "1: line 6 has 1 column", "1: row 6",
     ]  # fmt: skip
     whole = "r,in,out\n" + "".join(f"{n},{n},{n * n}\n" for n in range(9_999))
     (tmp_path / "log.csv.gz").write_bytes(gzip.compress(whole.encode())[:-40_000])
-    made = convert_log(tmp_path / "log.csv.gz", tmp_path / "t.jsonl", mapping, keep_going=True, force=True)
+    made = convert_log([tmp_path / "log.csv.gz"], tmp_path / "t.jsonl", mapping, keep_going=True, force=True)
     assert 0 < made.requests < 9_999
     assert f"the file breaks off after row {made.rows:,}" in made.notes[1]
     assert check_files([tmp_path / "t.jsonl"]).verdict is Verdict.UNKNOWN
@@ -685,7 +689,7 @@ def test_bad_lines_of_a_csv_keep_the_numbers_of_the_others(tmp_path: Path) -> No
 def test_a_word_that_no_row_has_is_told(tmp_path: Path) -> None:
     """With the nearest word of the log; it would accuse every request of a time-out that was logged."""
     mapping = read_mapping(None, [*LONG, "words.timed_out=lates"])
-    made = convert_log(written(tmp_path / "log.jsonl", events()), tmp_path / "t.jsonl", mapping)
+    made = convert_log([written(tmp_path / "log.jsonl", events())], tmp_path / "t.jsonl", mapping)
     assert (
         made.notes[0]
         == "no row has the word 'lates', which [words] gives for timed_out: did you mean 'late'?"
@@ -709,7 +713,7 @@ def test_times_are_shown_at_the_offset_of_the_log(offsets: Sequence[str], shown:
         "promises.early_ms=1",
     )
     convert_log(
-        written(tmp_path / "log.jsonl", rows),
+        [written(tmp_path / "log.jsonl", rows)],
         tmp_path / "t.jsonl",
         read_mapping(None, [*assigned, "promises.skew_ms=3600000"]),
     )
@@ -743,3 +747,82 @@ def test_a_counterexample_says_the_rows_of_the_log(tmp_path: Path) -> None:
     checked = CliRunner().invoke(check, [str(tmp_path / "t.jsonl")])
     assert of_log.wording.promise in checked.output
     assert "force_complete" not in checked.output
+
+
+REQUESTS = ("id=r", "key=k", "enqueued=in", "timeout=1000", "timeout_unit=ms", "unit=ms", *LONG[-3:])
+
+
+@pytest.mark.parametrize(
+    ("mapping", "columns"),
+    [
+        (("enqueued=in", "duration=took", "duration_unit=ms"), {"in", "took"}),
+        (("time=out", "duration=took", "duration_unit=ms"), {"out", "took"}),
+        (("enqueued=in", "time=out"), {"in", "out"}),
+    ],
+    ids=["start and duration", "end and duration", "start and end"],
+)
+def test_a_duration_takes_the_place_of_a_time(
+    mapping: tuple[str, ...], columns: set[str], tmp_path: Path
+) -> None:
+    """The three logs say the same, so the same is found in them."""
+    words = ("what=w", "words.completed=ok", "words.timed_out=late", "promises.skew_ms=1")
+    ends = {"a": (0, 300, "ok"), "b": (5, 400, "late"), "c": (9, 1700, "ok"), "d": (20, 1021, "late")}
+    rows = [
+        {"r": r, "k": "key", "w": w, "in": BASE_MS + start, "out": BASE_MS + end, "took": end - start}
+        for r, (start, end, w) in ends.items()
+    ]
+    kept = [{name: row[name] for name in row if name in {"r", "k", "w", *columns}} for row in rows]
+    base = [one for one in REQUESTS if one != "enqueued=in"]
+    run = judged(tmp_path, kept, [*base, *words, *mapping])
+    assert broken(run) == {"T1": ["b"], "T2": ["c"]}
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (["duration=took"], "duration has no unit"),
+        (["duration=took", "duration_unit=ms", "time=out"], "takes the place of one time"),
+        (["duration=none", "duration_unit=ms"], "no column 'none'"),
+    ],
+)
+def test_a_duration_needs_its_unit_and_one_time(more: list[str], why: str, tmp_path: Path) -> None:
+    words = ["what=w", "words.completed=ok"]
+    rows = [{"r": "a", "k": "key", "w": "ok", "in": BASE_MS, "out": BASE_MS, "took": 5}]
+    assert why in refused(tmp_path, rows, [*REQUESTS, *words, *more])
+    short = [{**rows[0], "took": None}]
+    assert "'took' is empty" in refused(
+        tmp_path, [*rows, {**short[0], "r": "b"}], [*REQUESTS, *words, "duration=took", "duration_unit=ms"]
+    )
+
+
+def test_a_log_may_be_several_files(tmp_path: Path) -> None:
+    """Requests in one, the events of their keys in another. A message names the row and the file."""
+    mapping = [*REQUESTS, "completed=out", "timed_out=late", "event=at"]
+    requests = written(tmp_path / "requests.csv", [wide("a", 0, out=110), wide("b", 50, late=1051)])
+    happened = written(tmp_path / "events.jsonl", [{"k": "key", "at": BASE_MS + 100}])
+    out = tmp_path / "trace.jsonl"
+    made = convert_log([requests, happened], out, read_mapping(None, mapping))
+    assert (made.rows, made.requests) == (3, 2)
+    assert broken(check_files([out]).runs[0]) == {"O4": ["b"]}
+    wrong = written(tmp_path / "wrong.csv", [{"k": "key", "at": "noon"}])
+    with pytest.raises(CannotConvert, match=r"row 1 of wrong\.csv, 'at': 'noon'"):
+        convert_log([requests, wrong], out, read_mapping(None, mapping), force=True)
+    with pytest.raises(
+        CannotConvert, match=r"requests\.csv has no column 'no'.*events\.jsonl has no column 'no'"
+    ):
+        convert_log([requests, happened], out, read_mapping(None, [*mapping, "event=no"]), force=True)
+    ran = CliRunner().invoke(command, [str(requests), str(happened), str(out)])
+    assert (ran.exit_code, "more than one TRACE" in ran.output) == (2, True)
+
+
+@pytest.mark.parametrize("last", [700, 1_000_000])
+def test_requests_from_a_time_without_events_are_no_pass(last: int, tmp_path: Path) -> None:
+    """The events may be in a file that was rotated away. Some time after the last event is usual."""
+    woken = "in 0 a k1, ev 100 k1, out 110 a, in 200 b k1, ev 300 k1, out 310 b"
+    rows = long(f"{woken}, in {last} e k2, late {last + 1001} e")
+    o4 = judged(tmp_path, rows, LONG).clauses["O4"]
+    assert (o4.verdict, o4.reason) == (
+        (Verdict.PASS, "")
+        if last == 700
+        else (Verdict.UNKNOWN, "the log has no events of keys from the time of 1 request")
+    )

@@ -28,15 +28,17 @@ class _Refused(click.ClickException):
 
 @dataclass(frozen=True, slots=True)
 class ConvertOptions:
-    trace: Path = argument(type=click.Path(exists=True, dir_okay=False, path_type=Path))
+    traces: tuple[Path, ...] = argument(
+        nargs=-1, required=True, metavar="TRACE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+    )
     out: Path = argument(type=click.Path(dir_okay=False, path_type=Path))
     force: bool = flag("Overwrite OUT if it exists.")
     keep_going: bool = flag(
         "Leave out broken lines, or each request of a log with a bad row. The end record counts them as dropped."
     )
     mapping: Path | None = option(
-        "Read TRACE as your own log (JSON lines, CSV, Parquet). MAPPING.toml explains the columns of the log. If "
-        "--map sets all entries, leave out this option.",
+        "Read TRACE as your own log (JSON lines, CSV, Parquet; several files are one log). MAPPING.toml explains the "
+        "columns of the log. If --map sets all entries, leave out this option.",
         named="--from-log", metavar="MAPPING.toml", is_flag=False, flag_value="-",
         type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
     )  # fmt: skip
@@ -62,11 +64,17 @@ def command(asked: ConvertOptions) -> None:
       purgatorio convert run.jsonl run.parquet
       purgatorio convert run.parquet run.jsonl.gz --force
       purgatorio convert requests.csv run.jsonl --from-log mapping.toml
+      purgatorio convert requests.csv events.csv run.jsonl --from-log mapping.toml
     """
     if asked.mapping is not None or asked.assigned:
         _from_log(asked)
         return
-    trace, out, force, keep_going = asked.trace, asked.out, asked.force, asked.keep_going
+    trace, *more = asked.traces
+    if more:
+        raise click.UsageError(
+            "more than one TRACE: only a log of your own (--from-log) may be several files"
+        )
+    out, force, keep_going = asked.out, asked.force, asked.keep_going
     try:
         with progress(f"converting {_shown(trace)}", unit="events", quiet=asked.as_json) as going:
             if is_wire_trace(trace):
@@ -83,19 +91,24 @@ def command(asked: ConvertOptions) -> None:
 
 
 def _from_log(asked: ConvertOptions) -> None:
-    log, out = asked.trace, asked.out
+    log, out = " and ".join(map(str, asked.traces)), asked.out
     try:
-        with progress(f"reading {_shown(log)}", unit="rows", quiet=asked.as_json) as going:
+        with progress(f"reading {visible(log, TEXT_LIMIT)}", unit="rows", quiet=asked.as_json) as going:
             mapping = read_mapping(None if str(asked.mapping) == "-" else asked.mapping, asked.assigned)
             made = convert_log(
-                log, out, mapping, force=asked.force, keep_going=asked.keep_going, progress=going.tell
+                asked.traces,
+                out,
+                mapping,
+                force=asked.force,
+                keep_going=asked.keep_going,
+                progress=going.tell,
             )
     except (CannotConvert, OSError) as bad:
         # The data are wrong, not the command, so the usage text would not help.
         raise _Refused(wrapped(f"Error: {bad}", 0, WIDTH).removeprefix("Error: ")) from None
     if asked.as_json:
         said = {
-            "kind": "convert", "verdict": str(Verdict.PASS), "trace": str(log), "out": str(out), "run": made.run,
+            "kind": "convert", "verdict": str(Verdict.PASS), "trace": log, "out": str(out), "run": made.run,
             "rows": made.rows, "requests": made.requests, "events": made.events, "ends": dict(made.ends),
             "lacking": dict(made.lacking), "notes": list(made.notes),
         }  # fmt: skip
@@ -106,12 +119,13 @@ def _from_log(asked: ConvertOptions) -> None:
     click.echo(f"{_shown(out)}: {made.requests:,} requests of {made.rows:,} rows, {made.events:,} events")
     echo_line(f"  {', '.join(f'{count:,} {words}' for words, count in made.ends.items())}", 2)
     for clause, promise in LOG_CLAUSES.items():
-        lack = made.lacking.get(clause)
-        why = (
-            "can be judged"
-            if lack is None
-            else f"cannot be judged: the mapping does not name {', '.join(lack)}"
-        )
+        why = "can be judged"
+        if lack := made.lacking.get(clause):
+            why = f"cannot be judged: the mapping does not name {', '.join(lack)}"
+        elif clause == "T1" and not made.ends["timed out"]:
+            why = "has no occasion, because no request timed out"
+        elif clause == "O4" and made.beyond_events:
+            why = f"cannot pass: {made.beyond_events:,} requests are from a time without events of keys"
         echo_line(f"  {clause}  {promise}: {why}", 6)
     if "timed_out" in made.lacking.get("O5", ()):
         echo_line(

@@ -1,7 +1,7 @@
 """Converts a log into a trace."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import chain, islice
@@ -15,7 +15,7 @@ from purgatorio_pipeline.log.repair import ends, repair
 from purgatorio_pipeline.log.rows import BreaksOff, rows_with
 from purgatorio_pipeline.log.table import BATCH_ROWS, Point, PointTable, point_table
 from purgatorio_spec.trace.convert import CannotConvert, partial_of
-from purgatorio_spec.trace.log import PROFILE
+from purgatorio_spec.trace.log import PROFILE, LogFacts
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_spec.trace.writer import TraceWriter
 
@@ -23,8 +23,8 @@ from purgatorio_spec.trace.writer import TraceWriter
 @dataclass(frozen=True, slots=True)
 class LogConversion:
     """The result of a conversion. `ends`: the number of requests by their end, and of requests without a time-out.
-    `lacking`: for each clause that the log cannot show, the missing columns. `notes`: rows that were left out or
-    sorted, in words. `left_out`: the numbers of bad rows (with `keep_going`), and of requests without a known end."""
+    `lacking` and `beyond_events`: as in `LogFacts`. `notes`: rows that were left out or sorted, in words. `left_out`:
+    the numbers of bad rows (with `keep_going`), and of requests without a known end."""
 
     run: str
     rows: int
@@ -34,10 +34,11 @@ class LogConversion:
     lacking: Mapping[str, list[str]]
     notes: tuple[str, ...]
     left_out: int = 0
+    beyond_events: int = 0
 
 
 def convert_log(
-    source: Path,
+    sources: Sequence[Path],
     target: Path,
     mapping: LogMapping,
     *,
@@ -45,17 +46,20 @@ def convert_log(
     keep_going: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> LogConversion:
-    """Write the trace of the log `source` to `target`, in the form that its suffix names. Raises `CannotConvert` with
-    the row, the error and the remedy; then nothing was written. With `keep_going`, a bad row is left out with all rows
-    of its request. The end record counts it as dropped: a clause that such a row may excuse or break is UNKNOWN.
-    `progress` gets the number of rows read so far."""
+    """Write the trace of a log, which may be several files, to `target`, in the form that its suffix names. Raises
+    `CannotConvert` with the row, the error and the remedy; then nothing was written. With `keep_going`, a bad row is
+    left out with all rows of its request. The end record counts it as dropped: a clause that such a row may excuse or
+    break is UNKNOWN. `progress` gets the number of rows read so far."""
     partial = partial_of(target, force=force)
-    read = Reading(keep_going)
+    read = Reading(keep_going, len(sources))
     with point_table() as table:
-        _load(table, source, mapping, read, progress)
+        for source in sources:
+            read.files.append((read.rows, source.name))
+            _load(table, source, mapping, read, progress)
+        _require_filled(mapping, read)
         notes = repair(table, mapping, read)
         ended = ends(table, mapping)
-        header = _header(source, mapping, read)
+        header = _header(sources[0], mapping, read)
         left_out = read.left_out + sum(read.unknown_ends.values())
         try:
             events, requests = _write(table, TraceWriter(partial, header), mapping, left_out)
@@ -63,7 +67,15 @@ def convert_log(
         finally:
             partial.unlink(missing_ok=True)
     return LogConversion(
-        header.run, read.rows, events, requests, ended, mapping.lacking(), tuple(notes), left_out
+        header.run,
+        read.rows,
+        events,
+        requests,
+        ended,
+        mapping.lacking(),
+        tuple(notes),
+        left_out,
+        read.beyond_events,
     )
 
 
@@ -74,7 +86,6 @@ def _load(
     read: Reading,
     progress: Callable[[int], None] | None,
 ) -> None:
-    given = dict.fromkeys(mapping.columns, 0)
     latest_t: int | None = None
     rows = rows_with(mapping.columns, source, table.cursor(), read)
     while some := list(islice(rows, BATCH_ROWS)):
@@ -83,15 +94,13 @@ def _load(
             read.rows += not isinstance(row, BreaksOff)
             if isinstance(row, str):
                 read.leave_out(
-                    f"the file breaks off after row {read.rows:,} ({row})"
-                    if isinstance(row, BreaksOff)
-                    else row
+                    f"the file breaks off after {read.row()} ({row})" if isinstance(row, BreaksOff) else row
                 )
                 continue
             for name, value in row.items():
-                given[name] += value not in (None, "")
+                read.given[name] = read.given.get(name, 0) + (value not in (None, ""))
             made = points_of(row, mapping, read)
-            if mapping.enqueued is None and made and made[0].t:
+            if mapping.enqueued is None and not mapping.counts_back and made and made[0].t:
                 if latest_t is not None and made[0].t < latest_t:
                     read.backwards += 1
                     read.backwards_row = read.backwards_row or read.rows
@@ -100,14 +109,19 @@ def _load(
         table.add(points)
         if progress is not None:
             progress(read.rows)
-    if read.rows == 0:
+    if read.rows == read.files[-1][0]:
         raise CannotConvert(f"{source} has no rows")
+
+
+def _require_filled(mapping: LogMapping, read: Reading) -> None:
     ends = {mapping.completed: "was completed", mapping.timed_out: "timed out"}
-    for name, count in given.items():
-        if not count and name in ends:
+    for name in mapping.columns:
+        if read.given.get(name):
+            continue
+        if name in ends:
             # A log of an hour without problems may have no time-outs.
             read.absent.append((name, ends[name]))
-        elif not count:
+        else:
             raise CannotConvert(
                 f"the column {name!r} is empty in all {read.rows:,} rows: name another column"
             )
@@ -132,12 +146,13 @@ def _header(source: Path, mapping: LogMapping, read: Reading) -> Header:
         timer=TimerConstants(early_ns=mapping.early_ns, late_ns=mapping.late_ns),
         clock=TraceClock("log", "ns"),
         recorded=tuple(sorted(recorded)),
-        params={
-            "lacking": missing,
-            "time_zone": mapping.time_zone.key if mapping.time_zone else _zone(read.offsets),
-            **({"unknown_ends": read.unknown_ends} if read.unknown_ends else {}),
-            **({} if mapping.answer_ns is None else {"answer_ns": mapping.answer_ns}),
-        },
+        params=LogFacts(
+            lacking=missing,
+            time_zone=mapping.time_zone.key if mapping.time_zone else _zone(read.offsets),
+            answer_ns=mapping.answer_ns or 0,
+            unknown_ends=read.unknown_ends,
+            beyond_events=read.beyond_events,
+        ).params(),
     )
 
 

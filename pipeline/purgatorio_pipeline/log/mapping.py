@@ -32,8 +32,10 @@ class LogMapping:
 
     `id`: the columns that together identify a request. `key`: for each key of a request, the columns that form this
     key. `enqueued`, `completed`, `timed_out` and `event` name columns with times. `time` and `what` name a column with
-    times and the columns that explain them: `words` gives the meaning of each text in `what`. `timeout`: a column, or
-    one number for all requests. `unit`: the unit of times that are numbers. `timeout_unit`: the unit of time-outs.
+    times and the columns that explain them: `words` gives the meaning of each text in `what`. `duration`: a column
+    from which, with the time of a request's end, the other time follows: `time` for `enqueued`, or `enqueued` for the
+    ends. `timeout`: a column, or one number for all requests. `unit`: the unit of times that are numbers.
+    `timeout_unit`, `duration_unit`: the units of time-outs and durations.
     `time_format`: the form of other times, for `strptime`. `time_zone`: the zone of times without a zone. `duplicates`:
     whether equal rows are refused, dropped or kept.
 
@@ -49,11 +51,13 @@ class LogMapping:
     timed_out: str | None = None
     event: str | None = None
     time: str | None = None
+    duration: str | None = None
     what: tuple[str, ...] = ()
     words: Mapping[str, What]
     timeout: str | float | None = None
     unit: str | None = None
     timeout_unit: str | None = None
+    duration_unit: str | None = None
     time_format: str | None = None
     time_zone: ZoneInfo | None = None
     duplicates: str = "refuse"
@@ -64,9 +68,27 @@ class LogMapping:
     skew_ns: int = 0
 
     @property
+    def counts_back(self) -> bool:
+        """Whether a request was enqueued a duration before its end."""
+        return self.duration is not None and self.enqueued is None
+
+    @property
+    def ended(self) -> str | None:
+        """The column of times for the words in `what`. With a duration, the time of the end is this much later."""
+        return self.enqueued if self.time is None and self.duration is not None else self.time
+
+    @property
     def columns(self) -> tuple[str, ...]:
         timeout = self.timeout if isinstance(self.timeout, str) else None
-        single = (self.enqueued, self.completed, self.timed_out, self.event, self.time, timeout)
+        single = (
+            self.enqueued,
+            self.completed,
+            self.timed_out,
+            self.event,
+            self.time,
+            self.duration,
+            timeout,
+        )
         return tuple(
             dict.fromkeys(
                 (*self.id, *chain(*self.key), *self.what, *(name for name in single if name is not None))
@@ -88,6 +110,8 @@ class LogMapping:
         return {clause: lack for clause, lack in found.items() if lack}
 
     def shows(self, what: What) -> bool:
+        if what == "enqueued" and self.counts_back:
+            return True
         return what in self.words.values() or getattr(self, what, None) is not None
 
 
@@ -151,11 +175,13 @@ def _mapping(values: dict[str, object]) -> LogMapping:
         timed_out=_name(values, "timed_out"),
         event=_name(values, "event"),
         time=_name(values, "time"),
+        duration=_name(values, "duration"),
         what=_names(values, "what"),
         words=words,
         timeout=timeout if number is None else number,
         unit=unit,
         timeout_unit=_choice(values, "timeout_unit", tuple(UNIT_NS)) or unit,
+        duration_unit=_choice(values, "duration_unit", tuple(UNIT_NS)),
         time_format=_name(values, "time_format"),
         time_zone=_zone(values),
         duplicates=_choice(values, "duplicates", ("refuse", "drop", "keep")) or "refuse",
@@ -180,7 +206,8 @@ def _require_sound(made: LogMapping) -> None:
             "would end twice: name two columns, or remove one of the entries. If another column tells an answer from a "
             f"time-out, write time = {made.completed!r}, name that column in what, and its words in [words]"
         )
-    if not (made.time is None) == (not made.what) == (not made.words):
+    _require_sound_duration(made)
+    if not (made.ended is None) == (not made.what) == (not made.words):
         raise CannotConvert(
             "a log with one row for each event needs the entries time, what and [words]: the column "
             "of times, the column of event names, and the names that mean enqueued, completed, "
@@ -209,6 +236,19 @@ def _require_sound(made: LogMapping) -> None:
         raise CannotConvert('timeout has no unit: add timeout_unit = "ms" (s, ms, us or ns)')
     if made.shows("event") and not made.key:
         raise CannotConvert("event needs key: name the column with the key of an event")
+
+
+def _require_sound_duration(made: LogMapping) -> None:
+    if made.duration is None:
+        return
+    if made.duration_unit is None:
+        raise CannotConvert('duration has no unit: add duration_unit = "ms" (s, ms, us or ns)')
+    ends = [one for one in (made.time, made.completed, made.timed_out) if one is not None]
+    if bool(ends) == (made.enqueued is not None) or "enqueued" in made.words.values():
+        raise CannotConvert(
+            "duration takes the place of one time: leave out enqueued, if a row has the time of the end, or time, "
+            "completed and timed_out, if a row has the time at which the request was enqueued"
+        )
 
 
 def _names(values: Mapping[str, object], name: str) -> tuple[str, ...]:

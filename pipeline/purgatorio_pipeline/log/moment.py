@@ -53,11 +53,11 @@ def _moment(text: str, mapping: LogMapping) -> tuple[datetime | None, int]:
     return _in_zone(moment, text, mapping) if moment.tzinfo is None else moment, nanoseconds
 
 
-def timeout_ns(text: str, mapping: LogMapping) -> int:
-    """A time-out in ns. Raises `BadValue`, also for a negative time-out."""
-    found = _scaled(text, mapping.timeout_unit, "a number")
+def length_ns(text: str, unit: str | None) -> int:
+    """A time-out or a duration in ns. Raises `BadValue`, also for a negative one."""
+    found = _scaled(text, unit, "a number")
     if found < 0:
-        raise BadValue(f"{text} is below 0: a time-out starts when the request is enqueued")
+        raise BadValue(f"{text} is below 0: it counts from the time at which the request is enqueued")
     return found
 
 
@@ -69,7 +69,10 @@ def _scaled(text: str, unit: str | None, wanted: str) -> int:
     if not number.is_finite():
         raise BadValue(f"{text} is not a number: leave the field empty if there is no number")
     if unit is None:
-        raise BadValue(f'{text} is a number without a unit: add unit = "ms" (s, ms, us or ns)')
+        raise BadValue(
+            f'{text} is a number without a unit: if it counts from 1970, add unit = "ms" (s, ms, us or ns); '
+            "if it is a length of time, name its column in duration"
+        )
     scaled = number * UNIT_NS[unit]
     if abs(scaled) > MAX_INT // 2:
         raise BadValue(f"{text} {unit} are more than 146 years: the unit is probably wrong")

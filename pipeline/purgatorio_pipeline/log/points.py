@@ -6,7 +6,7 @@ from typing import Final
 import orjson
 
 from purgatorio_pipeline.log.mapping import WHATS, LogMapping, What
-from purgatorio_pipeline.log.moment import BadValue, time_ns, timeout_ns
+from purgatorio_pipeline.log.moment import BadValue, length_ns, time_ns
 from purgatorio_pipeline.log.reading import Reading
 from purgatorio_pipeline.log.rows import Row
 from purgatorio_pipeline.log.table import LEFT_OUT, UNKNOWN, Point
@@ -16,11 +16,14 @@ _RANK: Final[Mapping[str, int]] = {"event": 0, "enqueued": 1, "completed": 2, "t
 """The order of rows with equal times: an event does not count for requests that are enqueued at the same time."""
 
 
+_ENDS: Final = frozenset({"completed", "timed_out", "gone"})
+
+
 def points_of(fields: Row, mapping: LogMapping, read: Reading) -> list[Point]:
     """The points of a row. If a point is left out, all points of its request are left out."""
     try:
         if read.keep_going and not any(fields.values()):
-            raise CannotConvert(f"row {read.rows:,} is empty")
+            raise CannotConvert(f"{read.row()} is empty")
         return list(_points(fields, mapping, read))
     except CannotConvert as bad:
         read.leave_out(str(bad))
@@ -32,7 +35,8 @@ def _points(fields: Row, mapping: LogMapping, read: Reading) -> Iterator[Point]:
     request = _id(fields, mapping.id)
     columns = [(what, getattr(mapping, what, None)) for what in WHATS]
     moments: list[tuple[What, str]] = [(what, name) for what, name in columns if name is not None]
-    if not any(fields[column] for _, column in moments) and not (mapping.time and fields[mapping.time]):
+    of_word = mapping.ended
+    if not any(fields[column] for _, column in moments) and not (of_word and fields[of_word]):
         if moments and request is None:
             read.other_rows += 1
             return
@@ -40,16 +44,18 @@ def _points(fields: Row, mapping: LogMapping, read: Reading) -> Iterator[Point]:
         # An event of a key, or the end of a request that was enqueued before the log began.
         moments = [one for one in moments if one[0] != "enqueued"]
     said = "/".join(text for name in mapping.what if (text := fields[name]))
-    if mapping.what and (not moments or said or fields[mapping.time or ""]):
+    if mapping.what and of_word and (not moments or said or fields[of_word]):
         word = said or "(empty)"
         if (meaning := mapping.words.get(word)) is not None:
             read.known.add(word)
-            moments.append((meaning, mapping.time or ""))
+            moments.append((meaning, of_word))
         else:
             read.count_unknown(word)
             if request is not None:
                 yield Point(0, 0, read.rows, f"{UNKNOWN}{word}", request)
     keys = _keys(fields, mapping.key) if mapping.key else None
+    if mapping.counts_back and (ends := [one for one in moments if one[0] in _ENDS and fields[one[1]]]):
+        moments.insert(0, ("enqueued", ends[0][1]))
     for what, column in moments:
         text = fields[column]
         if what == "ignored":
@@ -57,7 +63,7 @@ def _points(fields: Row, mapping: LogMapping, read: Reading) -> Iterator[Point]:
         if text is None or not text.strip():
             if what == "enqueued" or column == mapping.time:
                 raise CannotConvert(
-                    f"row {read.rows:,}: {column!r} is empty: each request needs the time at which it was enqueued, "
+                    f"{read.row()}: {column!r} is empty: each request needs the time at which it was enqueued, "
                     "and each word its time. If this is a row of an event of a key, name the column of its time in "
                     "event"
                 )
@@ -65,18 +71,24 @@ def _points(fields: Row, mapping: LogMapping, read: Reading) -> Iterator[Point]:
         try:
             t = time_ns(text, mapping, read.offsets)
         except BadValue as bad:
-            raise CannotConvert(f"row {read.rows:,}, {column!r}: {bad}") from None
+            raise CannotConvert(f"{read.row()}, {column!r}: {bad}") from None
+        if mapping.duration is not None and (what in _ENDS) != mapping.counts_back and what != "event":
+            length_ns = _length(fields, mapping.duration, mapping.duration_unit, read)
+            if length_ns is None:
+                raise CannotConvert(
+                    f"{read.row()}: {mapping.duration!r} is empty: each end of a request needs it"
+                )
+            t += -length_ns if mapping.counts_back else length_ns
         if what == "event":
             if keys is None:
-                raise CannotConvert(f"row {read.rows:,}: an event without its key, {mapping.key[0][0]!r}")
+                raise CannotConvert(f"{read.row()}: an event without its key, {mapping.key[0][0]!r}")
             yield Point(t, _RANK[what], read.rows, what, keys=keys)
             continue
         if request is None:
-            raise CannotConvert(f"row {read.rows:,}: {mapping.id[0]!r} is empty: it identifies the request")
-        delay_ns = _delay(fields, mapping, read.rows) if what == "enqueued" else None
-        yield Point(
-            t, _RANK.get(what, 0), read.rows, what, request, keys if what == "enqueued" else None, delay_ns
-        )
+            raise CannotConvert(f"{read.row()}: {mapping.id[0]!r} is empty: it identifies the request")
+        enqueued = what == "enqueued"
+        delay_ns = _length(fields, mapping.timeout, mapping.timeout_unit, read) if enqueued else None
+        yield Point(t, _RANK.get(what, 0), read.rows, what, request, keys if enqueued else None, delay_ns)
 
 
 def _id(fields: Row, names: tuple[str, ...]) -> str | None:
@@ -93,14 +105,13 @@ def _keys(fields: Row, keys: tuple[tuple[str, ...], ...]) -> str | None:
     return orjson.dumps(texts).decode() if all(texts) else None
 
 
-def _delay(fields: Row, mapping: LogMapping, row: int) -> int | None:
-    if mapping.timeout is None:
-        return None
-    text = fields[mapping.timeout] if isinstance(mapping.timeout, str) else str(mapping.timeout)
+def _length(fields: Row, column: str | float | None, unit: str | None, read: Reading) -> int | None:
+    """The time-out or duration of a row, in ns. None if it has none."""
+    text = fields[column] if isinstance(column, str) else "" if column is None else str(column)
     if text is None or not text.strip():
         return None
     try:
-        return timeout_ns(text, mapping)
+        return length_ns(text, unit)
     except BadValue as bad:
-        column = repr(mapping.timeout) if isinstance(mapping.timeout, str) else "timeout"
-        raise CannotConvert(f"row {row:,}, {column}: {bad}") from None
+        named = repr(column) if isinstance(column, str) else "timeout"
+        raise CannotConvert(f"{read.row()}, {named}: {bad}") from None

@@ -20,6 +20,11 @@ class Reading:
     """The counts of rows, the bad rows, and the words that the mapping does or does not know."""
 
     keep_going: bool
+    sources: int = 1
+    files: list[tuple[int, str]] = field(default_factory=list)
+    """For each file, the number of rows before it, and its name."""
+    missing: dict[str, list[str]] = field(default_factory=dict)
+    """By column, a text for each file without this column."""
     rows: int = 0
     backwards: int = 0
     backwards_row: int = 0
@@ -33,12 +38,22 @@ class Reading:
     unknown: dict[str, int] = field(default_factory=dict)
     unknown_ends: dict[str, int] = field(default_factory=dict)
     """By word that the mapping does not know, the number of requests that only this word may have ended."""
+    beyond_events: int = 0
+    """Requests from a time without events of keys: before the first event, or after the last one."""
+    given: dict[str, int] = field(default_factory=dict)
+    """By column, the number of rows with a text."""
     other_rows: int = 0
     """Rows without an id and a time."""
     offsets: set[timedelta | None] = field(default_factory=set)
     """The offsets from UTC that the times are written with; None for numbers."""
     absent: list[tuple[str, str]] = field(default_factory=list)
     """Columns of an end that no request had, with that end."""
+
+    def row(self, number: int | None = None) -> str:
+        """The name of a row, by default of the last one: its number, and its file if there are several."""
+        number = self.rows if number is None else number
+        before, file = next(one for one in reversed(self.files) if one[0] < number or not one[0])
+        return f"row {number - before:,}" + (f" of {file}" if len(self.files) > 1 else "")
 
     def count_unknown(self, word: str) -> None:
         """Counts a row whose word the mapping does not know."""
@@ -81,8 +96,8 @@ class Reading:
             yield f"{why}: left out, as if the log were a line shorter"
         if self.backwards:
             yield (
-                f"{self.backwards:,} rows are earlier than a row before them (first row {self.backwards_row:,}): the "
-                "rows were sorted by time"
+                f"{self.backwards:,} rows are earlier than a row before them (first {self.row(self.backwards_row)}): "
+                "the rows were sorted by time"
             )
 
     def left_out_notes(self) -> Iterator[str]:

@@ -21,9 +21,9 @@ def repair(table: PointTable, mapping: LogMapping, read: Reading) -> list[str]:
         "DELETE FROM points USING (SELECT id AS same, min(row) AS first FROM points WHERE what = 'enqueued'"
         " GROUP BY id) WHERE what = 'enqueued' AND id = same AND row > first"
     )
-    notes += _without_doubles(table, mapping)
+    notes += _without_doubles(table, mapping, read)
     notes += _ended_first(table, mapping, read)
-    return [*notes, *read.left_out_notes(), *_without_strays(table)]
+    return [*notes, *read.left_out_notes(), *_without_strays(table), *_beyond_events(table, mapping, read)]
 
 
 def _with_known_ends(table: PointTable, mapping: LogMapping, read: Reading) -> list[str]:
@@ -56,27 +56,27 @@ def _with_known_ends(table: PointTable, mapping: LogMapping, read: Reading) -> l
 
 def _leave_out_reused(table: PointTable, mapping: LogMapping, read: Reading) -> None:
     reused = table.rows(
-        "SELECT id, min(row), max(row) FROM points WHERE what = 'enqueued' GROUP BY id HAVING count(DISTINCT t) > 1"
-        " ORDER BY 2"
+        "SELECT id, min(row), max(row) FROM points WHERE what = 'enqueued' GROUP BY id HAVING max(t) - min(t) >"
+        f" {mapping.skew_ns} ORDER BY 2"
     )
     for request, first, second in reused:
         columns = ", ".join(f'"{name}"' for name in mapping.id)
         read.leave_out(
-            f"the id {request!r} is enqueued in row {first:,} and again, at another time, in row "
-            f"{second:,}: an id must identify one request; add a column that makes the id unique, "
+            f"the id {request!r} is enqueued in {read.row(first)} and again, at another time, in "
+            f"{read.row(second)}: an id must identify one request; add a column that makes the id unique, "
             f'such as id = [{columns}, "host"]'
         )
     table.leave_out([request for request, *_ in reused])
 
 
-def _without_doubles(table: PointTable, mapping: LogMapping) -> list[str]:
+def _without_doubles(table: PointTable, mapping: LogMapping, read: Reading) -> list[str]:
     twice = table.rows(
         "SELECT what, id, min(row), max(row) FROM points WHERE id IS NOT NULL GROUP BY what, id, t"
         " HAVING count(*) > 1 ORDER BY 3 LIMIT 1"
     )
     for what, request, first, second in twice if mapping.duplicates == "refuse" else ():
         raise CannotConvert(
-            f"rows {first:,} and {second:,} are equal: {request!r} {what} at one time; set duplicates "
+            f"{read.row(first)} and {read.row(second)} are equal: {request!r} {what} at one time; set duplicates "
             f'= "drop" if the log repeats lines, or "keep" if the request {what} twice at that '
             "time"
         )
@@ -99,9 +99,9 @@ def _ended_first(table: PointTable, mapping: LogMapping, read: Reading) -> list[
     )
     for request, what, row, other, early_ms in early:
         read.leave_out(
-            f"{request!r} is {what} in row {row:,}, {early_ms:g} ms before it is enqueued in row {other:,}: the times "
-            "are of two clocks, or the unit or a column is wrong; take all times of a request from one machine. If the "
-            "log is written some milliseconds late, set promises.skew_ms"
+            f"{request!r} is {what} in {read.row(row)}, {early_ms:g} ms before it is enqueued in {read.row(other)}: "
+            "the times are of two clocks, or the unit or a column is wrong; take all times of a request from one "
+            "machine. If the log is written some milliseconds late, set promises.skew_ms"
         )
     table.leave_out([request for request, *_ in early])
     ((moved,),) = table.rows(
@@ -118,6 +118,26 @@ def _without_strays(table: PointTable) -> list[str]:
         return []
     table.rows(f"DELETE FROM points WHERE {condition}")
     return [f"{count:,} requests end in this log, but are not enqueued in it (such as {one!r}): left out"]
+
+
+def _beyond_events(table: PointTable, mapping: LogMapping, read: Reading) -> list[str]:
+    """Counts the requests far outside the time of the events, by more than the length of this time and than a request
+    waits. Probably no file has the events of that time. One event shows no length of time."""
+    if "O4" in mapping.lacking():
+        return []
+    ((read.beyond_events, first, last),) = table.rows(
+        "WITH seen AS (SELECT min(t) AS first_t, max(t) AS last_t, arg_min(row, t) AS first, arg_max(row, t) AS last,"
+        f" greatest(max(t) - min(t), {mapping.answer_ns}, (SELECT max(delay_ns) FROM points)) AS far_ns FROM points"
+        " WHERE what = 'event' HAVING max(t) > min(t))"
+        " SELECT count(*), any_value(first), any_value(last) FROM points, seen"
+        " WHERE what = 'enqueued' AND (t < first_t - far_ns OR t > last_t + far_ns)"
+    )
+    if not read.beyond_events:
+        return []
+    return [
+        f"{read.beyond_events:,} requests came long before the first event of a key ({read.row(first)}), or long after "
+        f"the last one ({read.row(last)}): O4 cannot pass. Give all files with events of this time"
+    ]
 
 
 _ENDS: Final = """
@@ -142,7 +162,7 @@ def ends(table: PointTable, mapping: LogMapping) -> dict[str, int]:
         "answered": answered,
         "timed out": expired,
         "given up by their clients": gone,
-        "with several ends": several,
+        "of these with several ends": several,
         "without an end": endless,
         "of these still within the time-out at the end of the log": waiting,
         "without a time-out": without if mapping.timeout is not None else 0,

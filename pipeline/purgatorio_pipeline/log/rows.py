@@ -36,7 +36,8 @@ class BreaksOff(str):
 
 
 def rows_with(columns: Sequence[str], source: Path, cursor: Any, read: Reading) -> Iterator[Row | str]:
-    """The texts of these columns for each row, in the order of the file. For a line that is no row, the reason."""
+    """The texts of these columns for each row, in the order of the file. For a line that is no row, the reason. A
+    column may be missing, but not in all files."""
     form = _layout(source)
     header, rows = (
         ([], _objects(source))
@@ -57,7 +58,10 @@ def rows_with(columns: Sequence[str], source: Path, cursor: Any, read: Reading) 
             named = header or list(dict.fromkeys(name for row in first for name in _leaves(row)))
             more = ", ..." if len(named) > _SHOWN_COLUMNS else ""
             names = ", ".join(_printable(name) for name in named[:_SHOWN_COLUMNS])
-            raise CannotConvert(f"{source} has no column {column!r}; it has {names}{more}")
+            lacks = read.missing.setdefault(column, [])
+            lacks.append(f"{source} has no column {column!r}; it has {names}{more}")
+            if len(lacks) == read.sources:
+                raise CannotConvert("; ".join(lacks))
         if header.count(root) > 1:
             raise CannotConvert(
                 f"{source} has {header.count(root)} columns {root!r}: give each a name of its own"

@@ -134,9 +134,8 @@ class Clause:
         """Why the clause is not judged for this run, or None if it is judged."""
         if self.id not in run.profile.clauses:
             return f"the profile {run.profile.name} does not contain the clause"
-        for clause, lack in run.lacking:
-            if clause == self.id:
-                return f"the mapping of the log does not name {lack}"
+        if lack := run.log.lacking.get(self.id):
+            return f"the mapping of the log does not name {', '.join(lack)}"
         missing = [names for names in self.records if run.recorded.isdisjoint(names.split("|"))]
         if missing:
             return f"the trace does not record {', '.join(missing).replace('|', ' or ')}"

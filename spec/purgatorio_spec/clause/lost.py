@@ -181,7 +181,7 @@ def _claimed_on_return(run: Run, history: OperationHistory, ready_i: int, check:
         broken = Broken(
             "not-answered-by-its-event",
             (ready_i, check.call_i, end_i),
-            f"answered within {exact(run.answer_ns)} of the event of {check.key}",
+            f"answered within {exact(run.log.answer_ns)} of the event of {check.key}",
             seen + after,
             stands=end is not None,
         )

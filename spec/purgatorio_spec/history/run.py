@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from purgatorio_spec.durations import clock_time, exact
 from purgatorio_spec.profile import PROFILES, Profile
-from purgatorio_spec.trace.log import NEEDED_ENTRIES
+from purgatorio_spec.trace.log import LogFacts, log_facts
 from purgatorio_spec.trace.record import MAX_INT, Header
 
 TIMES: Final = 4096
@@ -101,16 +101,11 @@ class Run:
     facts: RunFacts
     dropped: bool = False
     """Whether records in the middle are missing, so that a return may have no call."""
-    lacking: tuple[tuple[str, str], ...] = ()
-    """For a trace from a log, pairs of a clause and the facts that it needs and the log does not have."""
+    log: LogFacts = field(default_factory=LogFacts)
     catch_up: str | None = None
     turn: str | None = None
     virtual: bool = False
     """Whether only `advance_clock` moves its clock."""
-    answer_ns: int = 0
-    """For a trace from a log, the promised time between an event of a key and the answer."""
-    time_zone: str | None = None
-    """For a trace from a log, the time zone of the log's owner."""
     paused: bool = False
     """Whether the driver of the subject left out the declared `late_ns`, because it paused threads."""
     late_slack_ns: int = 0
@@ -165,7 +160,7 @@ class Run:
 
     def at(self, t: int) -> str:
         """A time of the trace, with its unit, for the text of a violation."""
-        return clock_time(t, self.time_zone)
+        return clock_time(t, self.log.time_zone if self.profile.answered_in_time else None)
 
     def records(self, *functions: str) -> bool:
         return self.recorded.issuperset(functions)
@@ -173,6 +168,7 @@ class Run:
 
 def run_of(header: Header, facts: RunFacts, *, whole: bool, dropped: bool = False) -> Run:
     """The run of a header. Raises `KeyError` for a profile that is not in `PROFILES`."""
+    slack_ns = header.params.get("late_slack_ns")
     return Run(
         run=header.run,
         profile=PROFILES[header.profile],
@@ -184,40 +180,13 @@ def run_of(header: Header, facts: RunFacts, *, whole: bool, dropped: bool = Fals
         whole=whole,
         facts=facts,
         dropped=dropped,
-        lacking=_lacking(header) if PROFILES[header.profile].answered_in_time else (),
+        log=log_facts(header),
         catch_up=header.timer.catch_up,
         turn=header.timer.turn,
         virtual=header.clock.id == "manual",
-        time_zone=zone_of(header) if PROFILES[header.profile].answered_in_time else None,
         paused=header.params.get("paused") is True,
-        late_slack_ns=_number(header, "late_slack_ns"),
-        answer_ns=_number(header, "answer_ns"),
+        late_slack_ns=slack_ns if isinstance(slack_ns, int) else 0,
     )
-
-
-def _number(header: Header, name: str) -> int:
-    found = header.params.get(name)
-    return found if isinstance(found, int) else 0
-
-
-def zone_of(header: Header | None) -> str:
-    """The time zone of a trace from a log: a name, or an offset such as +0100."""
-    named = None if header is None else header.params.get("time_zone")
-    return named if isinstance(named, str) else "UTC"
-
-
-def _lacking(header: Header) -> tuple[tuple[str, str], ...]:
-    """The missing facts that `purgatorio convert --from-log` has recorded. Other texts are ignored."""
-    noted = header.params.get("lacking")
-    if not isinstance(noted, Mapping):
-        return ()
-    listed = ((clause, needed, noted.get(clause)) for clause, needed in NEEDED_ENTRIES.items())
-    found = {
-        clause: ", ".join(name for name in needed if name in names)
-        for clause, needed, names in listed
-        if isinstance(names, list)
-    }
-    return tuple((clause, lack) for clause, lack in found.items() if lack)
 
 
 def asks_for_advances(header: Header) -> bool:

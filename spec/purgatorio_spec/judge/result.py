@@ -6,7 +6,7 @@ A worker process returns tallies: they are small, and can be added.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,7 +16,7 @@ from purgatorio_spec.failure import Failure, failure_of
 from purgatorio_spec.history.operation import NEVER, OperationHistory
 from purgatorio_spec.history.run import BACKWARDS, BROKEN_RECORDS, REPEATED, Run
 from purgatorio_spec.trace.log import PROFILE as LOG_PROFILE
-from purgatorio_spec.trace.log import unknown_end
+from purgatorio_spec.trace.log import log_facts, unknown_end
 from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Judgement, Verdict, Violation, worst
@@ -205,9 +205,6 @@ def no_silent_pass(run: RunResult) -> RunResult:
     return replace(run, clauses=clauses, verdict=worst(verdicts) if run.clauses else run.verdict)
 
 
-NEED_AN_END: Final = " and ".join(
-    ", ".join(name for name, clause in CLAUSES.items() if clause.needs_whole).rsplit(", ", 1)
-)
 INCOMPLETE: Final = "the trace has no end record, or records were dropped"
 
 
@@ -333,6 +330,9 @@ def _clause(name: str, run: Run, tally: Tally, failure: Failure | None) -> Claus
     # A row that is left out of a log takes its whole request with it, and any clause may be broken there.
     if (clause.needs_whole or run.profile.answered_in_time) and not run.whole:
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=INCOMPLETE)
+    if name == "O4" and (beyond := run.log.beyond_events):
+        reason = f"the log has no events of keys from the time of {beyond:,} request{'s' * (beyond > 1)}"
+        return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=reason)
     if tally.undecided:
         reason = "; ".join(f"{count:,} undecided {why}" for why, count in sorted(tally.undecided.items()))
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=reason)
@@ -362,14 +362,12 @@ def _problems(facts: TraceFacts, run: Run | None) -> Sequence[str]:
     if facts.cut is not None:
         problems.append(f"{facts.cut}: only the events before this place are judged; record to the end")
     if not facts.has_end and facts.cut is None and facts.header is not None:
-        problems.append(f"no end record: the recorder did not finish; {NEED_AN_END} cannot pass")
+        problems.append("no end record: the recorder did not finish")
     if facts.dropped:
         of_log = facts.header is not None and facts.header.profile == LOG_PROFILE
-        noted = facts.header.params.get("unknown_ends") if facts.header is not None and of_log else None
-        words = noted.items() if isinstance(noted, Mapping) else ()
-        unknown = [(word, count) for word, count in words if isinstance(count, int)]
-        bad = facts.dropped - sum(count for _, count in unknown)
-        problems += map(unknown_end, unknown)
+        unknown = log_facts(facts.header).unknown_ends
+        bad = facts.dropped - sum(unknown.values())
+        problems += map(unknown_end, unknown.items())
         if bad > 0:
             problems.append(
                 f"bad rows of the log are left out ({bad:,}): mend them, and convert it again"

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from purgatorio_spec.clause.declaration import Wording
 from purgatorio_spec.durations import clock_time, exact, local_time
-from purgatorio_spec.history.run import zone_of
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.show.related_calls import related_calls
 from purgatorio_spec.show.selection import kind_of, select, selection, tasks_of, wording_of
 from purgatorio_spec.show.visible import shell_word
+from purgatorio_spec.trace.log import log_facts
 from purgatorio_spec.trace.rows import own_fields
 from purgatorio_spec.verdict import Violation
 
@@ -103,7 +103,7 @@ class Counterexample:
 
     def of_run(self, result: RunResult) -> "Counterexample":
         """The counterexample with the profile and the time zone of its run."""
-        return replace(self, profile=result.profile, zone=zone_of(result.header))
+        return replace(self, profile=result.profile, zone=log_facts(result.header).time_zone)
 
     @property
     def wording(self) -> Wording:
