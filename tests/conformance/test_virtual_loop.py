@@ -117,6 +117,7 @@ class WaitingList:
         future = self.waiting.pop(item, None)
         if future is not None:
             future.set_result(None)
+            self.loop.settle()  # the waiter ends, also if a run of another cancels it
         return future is not None
 
     def size(self) -> int:

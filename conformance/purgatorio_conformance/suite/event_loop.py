@@ -18,7 +18,7 @@ _LOG = logging.getLogger(__name__)
 
 class VirtualLoop(asyncio.BaseEventLoop):
     """An event loop whose clock is at 0 until `advance` or `run`. Its callbacks run only in these, `begin`, `turn` and
-    `settle`."""
+    `settle`, also if a task calls them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,15 +28,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._numbers = itertools.count()
 
     def begin(self, coroutine: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
-        """Create a task, and run it up to its first wait, as an `await` of the coroutine does, also inside a task."""
-        task, outer = self.create_task(coroutine), asyncio.current_task(self)
-        if outer is not None:
-            asyncio.tasks._leave_task(self, outer)
-        try:
-            self._run(self._next.pop())
-        finally:
-            if outer is not None:
-                asyncio.tasks._enter_task(self, outer)
+        """Create a task, and run it up to its first wait, as an `await` of the coroutine does."""
+        task = self.create_task(coroutine)
+        self._run(self._next.pop())
         return task
 
     def run(self, by_ns: int) -> None:
@@ -77,11 +71,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _run(self, handle: asyncio.Handle) -> None:
         if not handle.cancelled():
-            outer = asyncio._get_running_loop()
+            outer, task = asyncio._get_running_loop(), asyncio.current_task(self)
             asyncio._set_running_loop(self)
+            if task is not None:  # a call inside a task
+                asyncio.tasks._leave_task(self, task)
             try:
                 handle._run()
             finally:
+                if task is not None:
+                    asyncio.tasks._enter_task(self, task)
                 asyncio._set_running_loop(outer)
 
     def time(self) -> float:
@@ -112,7 +110,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Raise the error of a callback in the call that ran the callback. A finalizer can raise nothing, and must not
         format a traceback: pytest may be parsing source. So what nobody retrieved is one line of the log."""
         if "handle" not in context:
-            _LOG.error("%s: %r", context["message"], context.get("exception"))
+            if not isinstance(context.get("exception"), asyncio.CancelledError):  # `close` cancels
+                _LOG.error("%s: %r", context["message"], context.get("exception"))
             return
         raise context.get("exception") or RuntimeError(context["message"])
 
