@@ -33,6 +33,7 @@ from purgatorio_wire.client.connection import Address
 from purgatorio_wire.judge import judge_file
 from purgatorio_wire.scene.broker_probe import NoBroker
 from purgatorio_wire.scene.catalogue import chosen
+from purgatorio_wire.scene.notation import REQUESTS
 from purgatorio_wire.scene.run import RunOptions, record
 from purgatorio_wire.trace.record import Declared
 
@@ -196,10 +197,19 @@ def clauses() -> str:
     return markdown_text.table(("clause", "promise", "basis"), rows)
 
 
+def requests() -> str:
+    """The requests of random programs as a table."""
+    texts = (" ".join((one.run.__doc__ or "").split()).split("`", 2) for one in REQUESTS.values())
+    return markdown_text.table(
+        ("request", "meaning"), [(f"`{text}`", does.strip()) for _, text, does in texts]
+    )
+
+
 def main(arguments: Sequence[str]) -> None:
-    """Write the clauses into the page, and the table into `measured/packaged-brokers.md`."""
+    """Write the clauses and requests into the page, and the table into `measured/packaged-brokers.md`."""
     place = Path(arguments[0])
-    place.write_text(with_part(place.read_text(encoding="utf-8"), "clauses", clauses()), encoding="utf-8")
+    page = with_part(place.read_text(encoding="utf-8"), "clauses", clauses())
+    place.write_text(with_part(page, "requests", requests()), encoding="utf-8")
     if arguments[1:2] != ["--clauses"]:
         measured = place.parent / "measured" / "packaged-brokers.md"
         text = with_part(measured.read_text(encoding="utf-8"), "brokers", table(arguments[1:]))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.makers.packaged_brokers import clauses
+from docs.makers.packaged_brokers import clauses, requests
 from purgatorio_spec.verdict import Verdict
 from purgatorio_wire import clause, history
 from purgatorio_wire.clause.registry import WIRE_CLAUSES
@@ -148,6 +148,7 @@ def test_a_broker_may_lose_state_that_it_need_not_keep(known: int, counts: bool)
     assert bool(tallied.violations()) is counts
 
 
-def test_the_page_has_the_clauses() -> None:
+def test_the_page_has_the_clauses_and_requests() -> None:
     text = (Path(__file__).parents[2] / "docs" / "wire.md").read_text(encoding="utf-8")
-    assert clauses() in text, "run `python -m docs.makers.packaged_brokers docs/wire.md --clauses`"
+    for made in (clauses(), requests()):
+        assert made in text, "run `python -m docs.makers.packaged_brokers docs/wire.md --clauses`"

@@ -47,8 +47,6 @@ FIRST_PATTERNS: Final = 1
 MODERN: Final = 9
 """The first version of OffsetCommit and of OffsetFetch for these members."""
 POLL_MS: Final = 60
-MEMBERS: Final = 3
-"""The number of members of a random program."""
 HELD_BEATS: Final = 8
 SETTLES_SECONDS: Final = 24.0
 REBALANCE_MS: Final = 3000
@@ -337,79 +335,6 @@ async def reassigned(play: Play) -> None:
     for one in (first, second):
         await one.leave()
     await described(first)
-
-
-@dataclass(slots=True)
-class Wandering:
-    """A group whose members send requests in the order of a random program. Every second member is static."""
-
-    members: list[Consumer]
-    other: str
-    """A topic to which members subscribe at times. The regular expression of a member matches a part of its name."""
-    partitions: int = PARTITIONS
-    more: int = 0
-    """The partitions of the other topic; 0 before it is created."""
-
-    @staticmethod
-    async def of(play: Play) -> Wandering:
-        (one,) = await consumers(play, 1)
-        await one.leave()
-        made = [
-            replace(one, id=own_id(play), instance=play.unique("i") if at % 2 else None)
-            for at in range(MEMBERS)
-        ]
-        play.broker.made.beating[BEAT, one.group].update(one.id for one in made)
-        return Wandering(made, f"{one.topic}{MORE}s")
-
-    async def act(self, act: str, number: int) -> None:
-        at = number % len(self.members)
-        one = self.members[at]
-        play, one.revokes = one.play, act != "k"
-        if act == "z":
-            await self._settle()
-        elif act == "i-":
-            if self.more and play.offers("delete_topics"):
-                await play.delete(self.other)
-                self.other, self.more = f"{self.other}s", 0
-        elif act == "i+" and not self.more:
-            self.more = 2
-            await play.create(self.other, partitions=2)
-        elif act == "i+":
-            if play.offers("create_partitions"):
-                self.partitions += 1
-                await play.grow(one.topic, self.partitions)
-        elif act == "i":
-            await described(one)
-        elif act in ("c", "d", "e"):
-            await one.commit(one.epoch + (act == "e") if act != "d" else one.former, number)
-        elif not one.epoch or act in ("", "k", "w"):
-            await one.heard(whole=act == "w")
-        elif act in ("+", "-", "="):
-            await one.beat(
-                one.epoch + 1 if act == "+" else one.former or 1, one.assigned if act == "=" else None
-            )
-        elif act == "t":
-            one.later = () if one.later else (self.other,)
-            await one.heard(whole=True)
-        elif act == "p":
-            if play.offers(BEAT, least=FIRST_PATTERNS):
-                one.pattern = one.topic + OR_MORE if one.pattern is None else "" if one.pattern else None
-                await one.heard(whole=True)
-        elif act == "l" or not one.instance:
-            await one.leave()
-        elif act == "a":
-            await one.beat(AWAY)
-        else:
-            self.members[at] = await one.came_back()
-
-    async def _settle(self) -> None:
-        """All members join, and subscribe to a topic. They send heartbeats until they have all partitions."""
-        for one in self.members:
-            one.revokes, one.pattern = True, one.pattern or None
-            for whole in (False, True):  # the first one may be fenced
-                await one.heard(whole=whole)
-        others = any(self.other in one.later for one in self.members)
-        await settled(self.members, 0, self.partitions + self.more * others)
 
 
 @scene(

@@ -30,19 +30,7 @@ from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import Broker, SceneLost, SceneSkipped
 from purgatorio_wire.scene.catalogue import PATIENT, SCENES, WARM_UPS
 from purgatorio_wire.scene.play import Play
-from purgatorio_wire.scene.random_scene import (
-    LEAST_SCENE,
-    RandomScene,
-    drawn,
-    drawn_consumers,
-    drawn_group,
-    drawn_offsets,
-    drawn_quotas,
-    drawn_shares,
-    drawn_transactions,
-    made_small,
-    play_program,
-)
+from purgatorio_wire.scene.random_scene import KINDS, LEAST_SCENE, RandomScene, made_small, play_program
 from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.record import DRAWN, MAX_EVENTS, WireHeader
 
@@ -71,12 +59,6 @@ HELD_UP_MS: Final = 500
 MOST_PACE: Final = 3.0
 PACE_SLACK_MS: Final = 250
 """Up to this slack, the normal waits of the plan are long enough."""
-KINDS: Final = (
-    (drawn, 20), (drawn_group, 12), (drawn_transactions, 4), (drawn_offsets, 2), (drawn_consumers, 2),
-    (drawn_shares, 2), (drawn_quotas, 2),
-)  # fmt: skip
-"""The kinds of random programs, with the number of programs at a time. The members of groups wait for each other most
-of the time."""
 PROGRAM_SECONDS: Final = 20.0
 SMALL_TRIES: Final = 60
 SMALL_AT_A_TIME: Final = 8

@@ -1,4 +1,4 @@
-"""Makes scenes of fetches from `fetch.txt`, a paragraph for each scene. The head of the file has the notation."""
+"""Makes scenes of fetches from `fetch.txt`, a paragraph for each scene. The head of the file has its form."""
 
 import re
 from functools import partial
@@ -14,7 +14,7 @@ ROUNDS: Final[dict[str, Plays]] = {}
 
 _HEAD, *_SCENES = files(__package__).joinpath("fetch.txt").read_text(encoding="utf-8").strip().split("\n\n")
 for paragraph in _SCENES:
-    title, *lines = re.sub(r";\n +", "; ", paragraph).split("\n")
+    title, *lines = re.sub(r"([;,])\n {4,}", r"\1 ", paragraph).split("\n")
     name, _, asks = title.partition(": ")
     steps = [line for line in lines if line.startswith("    ") and line.strip()[0] != "#"]
     ROUNDS[name] = partial(play_rounds, rounds=[parsed(line) for line in steps])

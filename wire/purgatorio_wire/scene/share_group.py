@@ -58,8 +58,7 @@ Range = tuple[int, int]
 """First and last offset."""
 Said = Mapping[int, Sequence[tuple[int, int, int | Sequence[int]]]]
 """Acknowledgements by partition: first and last offset, and the type of all records, or of each record."""
-KINDS: Final = {"g": GAP, "a": ACCEPT, "r": RELEASE, "j": REJECT, "u": RENEW + 1}
-"""The types of acknowledgements in random programs; the last one is unknown."""
+TYPES: Final = {"gap": GAP, "accept": ACCEPT, "release": RELEASE, "reject": REJECT, "unknown": RENEW + 1}
 MIXED: Final = (ACCEPT, RELEASE, GAP, REJECT, RELEASE)
 """Of a batch."""
 WRONG: Final[Sequence[Sequence[tuple[int, int, int | Sequence[int]]]]] = (
@@ -169,38 +168,25 @@ class Sharer:
             self.took(got)
 
     def ranges(self, texts: Sequence[str]) -> tuple[Said, bool]:
-        """The acknowledgements of ranges of the records that the member received last: the type, and the first and last
-        record. Also, whether locks are renewed."""
+        """The acknowledgements of ranges of the records that the member received last, such as `accept:0-2`. Also,
+        whether locks are renewed."""
         runs = ((part, run) for part, held in self.got.items() for run in held)
         held = [(part, at) for part, (first, last) in runs for at in range(first, last + 1)]
         said: dict[int, list[tuple[int, int, int | Sequence[int]]]] = {}
         renews = False
         for one in texts if held else ():
-            first, last = (int(x) % len(held) for x in one[1:].split("-"))
-            renew = one[0] == "n" and self.play.offers(APIS[2], least=RENEWS)
+            name, _, numbers = one.partition(":")
+            first, last = (int(x) % len(held) for x in numbers.split("-"))
+            renew = name == "renew" and self.play.offers(APIS[2], least=RENEWS)
             renews |= renew
-            kind = RENEW if renew else KINDS.get(one[0], RELEASE)
             (part, begin), (other, end) = held[first], held[last]
             if part != other:  # up to the end of the partition
                 end = max(at for number, at in held if number == part)
             count = end - begin + 1
-            kinds = [MIXED[at % BATCH] for at in range(count)] if one[0] == "m" and count > 0 else kind
-            said.setdefault(part, []).append((begin, end, kinds))
+            mixed = name == "mixed" and count > 0
+            kinds = [MIXED[at % BATCH] for at in range(count)] if mixed else TYPES.get(name, RELEASE)
+            said.setdefault(part, []).append((begin, end, RENEW if renew else kinds))
         return said, renews
-
-    async def in_session(self, act: str) -> None:
-        """End the session, use a wrong epoch, take a partition out of the session, or add it."""
-        if act in ("c", "f"):
-            await self.end({}, fetches=act == "f")
-            await self.play.pause(GONE_MS)
-        elif act == "+":
-            await self.fetch(0, epoch=self.next + 2)
-        elif act == "-":
-            await self.acknowledge({}, epoch=self.next + 3)
-        else:
-            number = int(act[1]) % self.partitions
-            forgets, adds = (number, None) if act[0] == "g" else (None, {number: ()})
-            await self.heard(self.fetch(0, adds, forgets=forgets))
 
     async def open(self) -> int:
         self.next = 0
