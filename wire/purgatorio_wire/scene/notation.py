@@ -82,21 +82,19 @@ class Request:
     def example(self) -> str:
         return (self.run.__doc__ or "").split("`")[1]
 
-    def text(self, **values: object) -> str:
-        words = [self.word]
-        for name, one in self.parameters.items():
-            if one.default is inspect.Parameter.empty:
-                words.append(str(values[name]))
-            elif (value := values[name]) != one.default:
-                words.append(name if value is True else f"{name}={value}")
-        return " ".join(words)
-
     def drawn(self, draw: Draw) -> str:
         values = {
             name: one.values(draw) if callable(one.values) else draw.pick(*one.values)
             for name, one in self.parameters.items() if one.values
         }  # fmt: skip
-        return self.text(**values, **self.more(draw))
+        values |= self.more(draw)
+        words = [self.word]
+        for name, one in self.parameters.items():
+            if one.default is inspect.Parameter.empty:
+                words.append(str(values[name]))
+            elif values[name] != one.default:
+                words.append(name if values[name] is True else f"{name}={values[name]}")
+        return " ".join(words)
 
 
 REQUESTS: Final[dict[str, Request]] = {}

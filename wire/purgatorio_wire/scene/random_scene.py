@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from purgatorio_wire.scene.broker import must
+from purgatorio_wire.scene.member import Member
 from purgatorio_wire.scene.notation import REQUESTS, Draw, ProgramBroken, request_of
 from purgatorio_wire.scene.play import Play
-from purgatorio_wire.scene.request import QUOTAS, Playing, numbered
+from purgatorio_wire.scene.request import QUOTAS, REBALANCE_MS, Known, Lane, numbered
 from purgatorio_wire.scene.share_group import sharers
+from purgatorio_wire.scene.transaction import Place
 
 LEAST_SCENE: Final = "drawn-least"
 """The name of the scene for a program that was minimized or given."""
@@ -28,15 +31,12 @@ SYNCS: Final = 0.85
 OFTEN: Final = 0.4
 
 
-Lane = tuple[str, ...]
-"""The texts of the requests of a connection."""
-
-
 @dataclass(frozen=True, slots=True)
 class RandomScene:
-    """A random program: connections, each with its requests."""
+    """A random program."""
 
-    lanes: tuple[Lane, ...]
+    lanes: tuple[tuple[str, ...], ...]
+    """The texts of the requests of each connection."""
 
     def __str__(self) -> str:
         return "; ".join(map(", ".join, self.lanes))
@@ -116,7 +116,7 @@ def random_offsets(rng: random.Random) -> RandomScene:
     """A random program of group members that commit offsets, also in transactions with their generation (KIP-447)."""
     draw = Draw(rng, "offsets")
 
-    def within(lane: Lane) -> Iterator[str]:
+    def within(lane: Sequence[str]) -> Iterator[str]:
         for step in lane:
             yield from (_drawn("end_txn", draw), "fetch_offset") if step == "leave" else ()
             yield step
@@ -163,37 +163,36 @@ of the time."""
 
 async def play_program(play: Play, program: RandomScene) -> None:
     """Runs a program on a new topic, in a new group. The trace contains the text of the program."""
-    needs = program.needs
-    if "quotas" in needs:
-        play.need("alter_client_quotas")
-    topics = await _topics(play, program.partitions) if "topics" in needs else []
-    group = await play.group() if "group" in needs else play.unique("q")
     play.stimulus("program", text=str(program))
-    playing = Playing(play, topics, group)
-    if "sharers" in needs:
-        playing.sharers = await sharers(
-            play, len(program.lanes), (program.partitions + 1) // 2, topic=topics[0]
-        )
-    await _run(playing, program)
+    await _play(play, [program])
 
 
 async def play_rounds(play: Play, rounds: Sequence[RandomScene]) -> None:
-    """Runs programs of appends, fetches and deletions one after the other, on one new topic. Raises SceneLost if a
-    response is missing."""
-    playing = Playing(play, await _topics(play, max(one.partitions for one in rounds)), "")
-    for one in rounds:
-        must(await _run(playing, one), "an append or a fetch was not answered")
+    """Runs programs one after the other, on the same connections. Raises SceneLost if a response is missing."""
+    must(await _play(play, rounds), "a request was not answered")
 
 
-async def _run(playing: Playing, program: RandomScene) -> bool:
+async def _play(play: Play, rounds: Sequence[RandomScene]) -> bool:
     """Whether every request was answered."""
-    return all(await asyncio.gather(*(playing.run(at, lane) for at, lane in enumerate(program.lanes))))
-
-
-async def _topics(play: Play, partitions: int) -> list[str]:
-    """Creates the topics: the first has the even partitions, the second the odd ones."""
+    needs, partitions = {need for one in rounds for need in one.needs}, max(one.partitions for one in rounds)
+    if "quotas" in needs:
+        play.need("alter_client_quotas")
+    # The first topic has the even partitions, the second the odd ones.
     counts = (partitions + 1) // 2, partitions // 2
-    return await asyncio.gather(*(play.topic(partitions=count) for count in counts if count))
+    made = (play.topic(partitions=count) for count in counts if count and "topics" in needs)
+    topics = await asyncio.gather(*made)
+    group = await play.group() if "group" in needs else play.unique("q")
+    number, known = max(len(one.lanes) for one in rounds), defaultdict[Place, Known](Known)
+    shares = await sharers(play, number, counts[0], topic=topics[0]) if "sharers" in needs else []
+    lanes = [
+        Lane(play, at, Member(play, conn, group, REBALANCE_MS), topics, known, shares)
+        for at, conn in enumerate(await play.open_many(number, "lane"))
+    ]
+    for one in rounds:
+        steps = zip(lanes, one.lanes, strict=False)  # a round may have fewer connections
+        if not all(await asyncio.gather(*(lane.run(texts) for lane, texts in steps))):
+            return False
+    return True
 
 
 async def made_small(

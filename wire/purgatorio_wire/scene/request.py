@@ -131,50 +131,6 @@ class Known:
 
 
 @dataclass(slots=True)
-class Playing:
-    """A program that runs: its topics, its group, and its connections."""
-
-    play: Play
-    topics: list[str]
-    group: str
-    known: defaultdict[Place, Known] = field(default_factory=lambda: defaultdict(Known))
-    lanes: dict[int, Lane] = field(default_factory=dict)
-    sharers: list[Sharer] = field(default_factory=list)
-    """The members of the share group, one for each connection."""
-
-    async def run(self, number: int, steps: Sequence[str]) -> bool:
-        """Sends the requests of a connection, one after the other. Returns whether every request was answered."""
-        if number not in self.lanes:
-            member = Member(self.play, await self.play.open("lane"), self.group, REBALANCE_MS)
-            self.lanes[number] = Lane(self, number, member)
-        for step in steps:
-            kind, values = request_of(step)
-            try:
-                await kind.run(self.lanes[number], **values)
-            except NoAnswer:
-                return False
-        return True
-
-    def part(self, number: int) -> Place:
-        """The topic of a partition of the program, and the number of the partition in this topic."""
-        return self.topics[number % 2], number // 2
-
-    def parts(self, text: str) -> list[Place]:
-        return [self.part(number) for number, *_ in numbered(text)]
-
-    def places(self, text: str) -> list[tuple[str, int, int]]:
-        """The topics, partitions and offsets of positions."""
-        return [
-            (*self.part(number), self.known[self.part(number)].at(position) - before)
-            for number, position, before in numbered(text)
-        ]
-
-    def ms(self, text: str) -> int:
-        given_ms = int(text.removesuffix("p"))
-        return min(self.play.wait_ms(given_ms) if text.endswith("p") else given_ms, MOST_WAIT_MS)
-
-
-@dataclass(slots=True)
 class Crowd:
     """The group of KIP-848 of a connection, which sends the requests of all members. Every second member is static."""
 
@@ -199,11 +155,16 @@ class Crowd:
 
 @dataclass(slots=True)
 class Lane:
-    """A connection of a program: it appends and fetches, it is a member of groups, and it has a transaction."""
+    """A connection of a program: it appends and fetches, it is a member of groups, and it has a transaction. All
+    connections of a program have the same topics, known records and share group."""
 
-    playing: Playing
+    play: Play
     number: int
     member: Member
+    topics: list[str]
+    known: defaultdict[Place, Known]
+    sharers: list[Sharer]
+    """The members of the share group, one for each connection."""
     writer: Writer | None = None
     open: set[Place] = field(default_factory=set)
     """The partitions of the open transaction."""
@@ -212,9 +173,33 @@ class Lane:
     """Whether the transaction commits an offset of the group."""
     _crowd: Crowd | None = None
 
-    @property
-    def play(self) -> Play:
-        return self.playing.play
+    async def run(self, steps: Sequence[str]) -> bool:
+        """Sends requests, one after the other. Returns whether every request was answered."""
+        for step in steps:
+            kind, values = request_of(step)
+            try:
+                await kind.run(self, **values)
+            except NoAnswer:
+                return False
+        return True
+
+    def part(self, number: int) -> Place:
+        """The topic of a partition of the program, and the number of the partition in this topic."""
+        return self.topics[number % 2], number // 2
+
+    def parts(self, text: str) -> list[Place]:
+        return [self.part(number) for number, *_ in numbered(text)]
+
+    def places(self, text: str) -> list[tuple[str, int, int]]:
+        """The topics, partitions and offsets of positions."""
+        return [
+            (*self.part(number), self.known[self.part(number)].at(position) - before)
+            for number, position, before in numbered(text)
+        ]
+
+    def ms(self, text: str) -> int:
+        given_ms = int(text.removesuffix("p"))
+        return min(self.play.wait_ms(given_ms) if text.endswith("p") else given_ms, MOST_WAIT_MS)
 
     @property
     def conn(self) -> Connection:
@@ -222,7 +207,7 @@ class Lane:
 
     @property
     def sharer(self) -> Sharer:
-        return self.playing.sharers[self.number]
+        return self.sharers[self.number]
 
     @property
     def joined(self) -> bool:
@@ -230,7 +215,7 @@ class Lane:
 
     async def begun(self) -> Writer:
         if self.writer is None:
-            self.writer = await writer_of(self.play, self.playing.topics[0])
+            self.writer = await writer_of(self.play, self.topics[0])
         return self.writer
 
     async def crowd(self) -> Crowd:
@@ -253,19 +238,19 @@ class Lane:
 
     def quota(self, number: int) -> Entity:
         names = zip(("user", "client-id"), (NAMES[number % 3], NAMES[number // 3]), strict=True)
-        return tuple((kind, f"{self.playing.group}{x}") for kind, x in names if x != " ")
+        return tuple((kind, f"{self.member.group}{x}") for kind, x in names if x != " ")
 
 
 @request(topics=4, members=3, consumers=12, shares=2)
 async def wait(lane: Lane, time_ms: Time) -> None:
     """`wait 25` waits 25 ms."""
-    await lane.play.pause(lane.playing.ms(time_ms))
+    await lane.play.pause(lane.ms(time_ms))
 
 
 @request(topics=1, members=1, shares=0.3)
 async def reconnect(lane: Lane) -> None:
     """`reconnect` closes the connection, or that of the member of a share group, and continues on a new one."""
-    await (lane.sharer if lane.playing.sharers else lane.member).reconnect()
+    await (lane.sharer if lane.sharers else lane.member).reconnect()
 
 
 @request("topics", topics=20, shares=6)
@@ -275,14 +260,14 @@ async def append(
 ) -> None:  # fmt: skip
     """`append 0+1 records=2 size=100 acks=-1` appends 2 records of 100 bytes to each of the partitions 0 and 1."""
     play, size = lane.play, min(size, MOST_BYTES // records)
-    sent = play.produce(lane.conn, *lane.playing.parts(into), acks=acks, size=size, records=records)
+    sent = play.produce(lane.conn, *lane.parts(into), acks=acks, size=size, records=records)
     if acks == 0:
         return
     names = {topic_id: name for name, topic_id in play.broker.ids.items()}
     got = with_names((await sent.within(PATIENCE_S)).body or {}, "responses", "name", names)
     for part, said in parts(got, PRODUCED[1]):
         if (base := integer(said, "base_offset", -1)) >= 0 and not codes(said):
-            lane.playing.known[part].appended(base, records)
+            lane.known[part].appended(base, records)
 
 
 def _fetch(draw: Draw) -> dict[str, object]:
@@ -308,9 +293,9 @@ async def fetch(
 ) -> None:  # fmt: skip
     """`fetch 0e+1s max_wait_ms=1000 min_bytes=300` fetches partition 0 from its end and partition 1 from its start.
     Also `partition_max_bytes=400`, `max_bytes=500`, and `isolation=committed` or `uncommitted`."""
-    wait_ms = lane.playing.ms(max_wait_ms)
+    wait_ms = lane.ms(max_wait_ms)
     sent = lane.play.fetch(
-        lane.conn, lane.playing.places(into), max_wait_ms=wait_ms, min_bytes=_bytes(min_bytes),
+        lane.conn, lane.places(into), max_wait_ms=wait_ms, min_bytes=_bytes(min_bytes),
         room=_bytes(partition_max_bytes), most=_bytes(max_bytes) or None,
         committed=isolation == "committed" if isolation else None,
     )  # fmt: skip
@@ -322,13 +307,12 @@ async def delete_records(
     lane: Lane, into: Annotated[str, _AT, lambda draw: draw.some("smebf", 1, 1, 2)]
 ) -> None:
     """`delete_records 0m+1e` deletes the records of partition 0 before its middle, and all of partition 1."""
-    play, playing = lane.play, lane.playing
-    if play.offers("delete_records"):
-        unknown = (play.unique("unmade"), 0, 0), (playing.topics[0], UNMADE, 0)
-        sent = play.delete_records(lane.conn, [*unknown, *playing.places(into)])
+    if lane.play.offers("delete_records"):
+        unknown = (lane.play.unique("unmade"), 0, 0), (lane.topics[0], UNMADE, 0)
+        sent = lane.play.delete_records(lane.conn, [*unknown, *lane.places(into)])
         for part, said in parts((await sent.within(PATIENCE_S)).body, OTHERS[1]):
             if not integer(said, "error_code", -1):
-                playing.known[part].low = max(playing.known[part].low, integer(said, "low_watermark"))
+                lane.known[part].low = max(lane.known[part].low, integer(said, "low_watermark"))
 
 
 @request("topics", topics=4)
@@ -338,14 +322,14 @@ async def list_offsets(
     """`list_offsets 0e+1s` requests the end offset of partition 0 and the start of partition 1 (`t`: the first
     record)."""
     if lane.play.offers("list_offsets"):
-        wanted = [(*lane.playing.part(number), WHICH[at]) for number, at, _ in numbered(into)]
+        wanted = [(*lane.part(number), WHICH[at]) for number, at, _ in numbered(into)]
         await lane.play.list_offsets(lane.conn, wanted).within(PATIENCE_S)
 
 
 @request("topics", topics=1)
 async def describe_topics(lane: Lane) -> None:
     """`describe_topics` requests the metadata of the topics, and describes them in pages."""
-    play, topics = lane.play, lane.playing.topics
+    play, topics = lane.play, lane.topics
     await play.metadata(play.rng.choice(topics))
     cursor = {"topic_name": play.rng.choice(topics), "partition_index": play.rng.randrange(2)}
     asked = {
@@ -360,14 +344,14 @@ async def describe_topics(lane: Lane) -> None:
 async def write(lane: Lane, into: Partitions, records: Records = 1, size: Size = 20) -> None:
     """`write 0+1 records=2 size=100` appends in the transaction of the connection. The first one begins the
     transaction."""
-    writer, places, size = await lane.begun(), lane.playing.parts(into), min(size, MOST_BYTES // records)
+    writer, places, size = await lane.begun(), lane.parts(into), min(size, MOST_BYTES // records)
     if not {*places} <= lane.open:
         await writer.begin(*places)
         lane.open |= {*places}
     lane.last = places, records, size
     for place, base in zip(places, await writer.write(*places, records=records, size=size), strict=True):
-        lane.playing.known[place].appended(base, records)
-        lane.playing.known[place].open.setdefault(writer.name, base)
+        lane.known[place].appended(base, records)
+        lane.known[place].open.setdefault(writer.name, base)
 
 
 @request("topics", transactions=0.25)
@@ -391,13 +375,13 @@ async def end_txn(lane: Lane, outcome: Annotated[str, "commit|abort", ("commit",
         await lane.play.pause(HELD_MS)
     wanted = [(*place, WHICH["e"]) for place in sorted(lane.open)]
     for place in lane.open:
-        lane.playing.known[place].open.pop(lane.writer.name, None)
+        lane.known[place].open.pop(lane.writer.name, None)
     lane.open.clear()
     if wanted and lane.play.offers("list_offsets"):  # the offset of the marker is otherwise unknown
         got = await lane.play.list_offsets(lane.conn, wanted).within(PATIENCE_S)
         for part, said in parts(got.body, OTHERS[1]):
             if not codes(said):
-                known = lane.playing.known[part]
+                known = lane.known[part]
                 known.end = max(known.end, integer(said, "offset"))
 
 
@@ -428,7 +412,7 @@ async def txn_offset(lane: Lane, member: Annotated[bool, "", (False,)] = False) 
 async def fetch_offset(lane: Lane) -> None:
     """`fetch_offset` fetches the committed offset of the group, with require_stable and without it."""
     for stable in (True, False):
-        await lane.play.ask_offsets(lane.conn, lane.member.group, lane.playing.topics[:1], stable=stable)
+        await lane.play.ask_offsets(lane.conn, lane.member.group, lane.topics[:1], stable=stable)
 
 
 @request("group", members=1)
@@ -459,10 +443,10 @@ async def commit(
 ) -> None:
     """`commit` commits offsets as the member, and fetches them. `unnamed`: it commits one without a member id."""
     if unnamed and lane.play.offers("offset_commit"):
-        sent = lane.play.commit(lane.conn, lane.member.group, "", -1, lane.playing.topics[:1])
+        sent = lane.play.commit(lane.conn, lane.member.group, "", -1, lane.topics[:1])
         await sent.within(PATIENCE_S)
     elif lane.joined and lane.play.offers("offset_commit"):
-        await lane.member.commit(*lane.playing.topics)
+        await lane.member.commit(*lane.topics)
 
 
 @request("group")
@@ -480,8 +464,8 @@ async def late_member(lane: Lane) -> None:
     play, conn, group = lane.play, lane.conn, lane.member.group
     if left := lane.member.left:
         await play.heartbeat(conn, group, *left).within(PATIENCE_S)
-        if lane.playing.topics and play.offers("offset_commit"):
-            await play.commit(conn, group, *left, lane.playing.topics).within(PATIENCE_S)
+        if lane.topics and play.offers("offset_commit"):
+            await play.commit(conn, group, *left, lane.topics).within(PATIENCE_S)
 
 
 @request("topics sharers", shares=13)
@@ -491,7 +475,7 @@ async def share_fetch(
 ) -> None:  # fmt: skip
     """`share_fetch max_wait_ms=100 max_records=3` fetches as a member of a share group. Also `forgets=1`, `adds=1`: it
     takes partition 1 of the topic out of the session, or adds it."""
-    one, wait_ms = lane.sharer, lane.playing.ms(max_wait_ms)
+    one, wait_ms = lane.sharer, lane.ms(max_wait_ms)
     added: Said = {int(adds) % one.partitions: ()} if adds else {}
     gone = int(forgets) % one.partitions if forgets else None
     await one.heard(one.fetch(wait_ms, added, forgets=gone, most=max_records or None))
@@ -515,7 +499,7 @@ async def acknowledge(
     """`acknowledge accept:0-2+release:3-3` acknowledges ranges of the records that the member received last. Other
     types: `reject`, `gap`, `renew`, `mixed`, `unknown`. `with_fetch`: in a ShareFetch. `of_next`: of the records that
     the next member received."""
-    one, sharers = lane.sharer, lane.playing.sharers
+    one, sharers = lane.sharer, lane.sharers
     said, renews = sharers[(lane.number + of_next) % len(sharers)].ranges(ranges.split("+"))
     with_fetch = with_fetch and not renews
     await one.heard(one.fetch(0, said) if with_fetch else one.acknowledge(said, renews=renews))
