@@ -145,6 +145,24 @@ def test_in_the_suite_what_was_broken_before_a_program_died_is_told(how: str, vi
 @pytest.mark.parametrize(
     ("how", "kind", "why"),
     [
+        ("crash", "crashes", "P3 is broken: ended by signal 11"),
+        ("crash-when-full", "crashes", "the calls of only 5 tasks"),
+        ("be-killed", "died", "ended by signal 9"),
+    ],
+)
+def test_a_crash_that_comes_again_breaks_a_promise(
+    how: str, kind: FailureKind, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A killed program broke nothing. Nor did one that crashes only with many tasks: its adapter may have no room."""
+    failure, _ = record(how, tmp_path)
+    assert (failure.kind, why in failure.why) == (kind, True), failure.why
+    monkeypatch.setattr(failed_run, "_ALONE_MOST", 1)
+    assert record(how, tmp_path)[0].kind == ("crashes" if how == "crash" else "died")
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "why"),
+    [
         ("hang", "deadlock", "P3 is broken: silent for 1.5 s, with call 4 (advance) not answered"),
         ("close-output", "closed-output", "closed its output, but did not exit"),
         ("close-input", "closed-input", "closed its standard input, but did not exit"),

@@ -132,7 +132,7 @@ def test_a_shorter_program_found_for_another_clause_is_taken(
 
 @pytest.mark.parametrize(
     ("how", "clause", "mode"),
-    [("repeat-after-cancel", "T3", "virtual-scope"), ("die-after-cancel", "died", "virtual-plan")],
+    [("repeat-after-cancel", "T3", "virtual-scope"), ("die-after-cancel", "P3", "virtual-plan")],
 )
 def test_a_run_that_a_task_ends_is_minimized(
     how: str, clause: str, mode: Mode, tmp_path: Path, capsys: pytest.CaptureFixture[str]

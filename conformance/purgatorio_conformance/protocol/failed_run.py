@@ -6,6 +6,7 @@ Silence or an error alone proves nothing. docs/subject-protocol.md lists the pro
 from __future__ import annotations
 
 import itertools
+import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -81,6 +82,15 @@ CROWD: Final = (
 _CROWD_S: Final = 2.0
 """An error after a longer silence may be a time limit of the adapter, which a busy machine exceeds again."""
 
+_CRASHES: Final = frozenset({signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT})
+"""Signals that a program causes itself. Another process may send SIGKILL or SIGTERM."""
+
+CRASH: Final = (
+    "in a new process with the calls of only {} tasks or operations, it ends by such a signal again: nothing that a "
+    "caller does may crash the program"
+)
+"""The proof that no lack of memory or place ended the program."""
+
 FEW: Final = (
     f"in a new process with at most {_FEW_MOST} tasks or operations, the call uses {_ENDLESS_S:g} s of CPU time and "
     "does not return"
@@ -125,6 +135,8 @@ class FailedRun:
                 clause, lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
                 why = f"{first_few(late)} did not {lost} within the late bound; {failure.why}"
                 return breaks(clause, "late", why)
+        if failure.signal in _CRASHES and (why := self._crashes()):
+            return breaks("P3", "crashes", f"{failure.why}; {why}")
         errors = "; ".join(dict.fromkeys(filter(None, (self.account.errors, failure.why))))
         if failure.kind == "refused" and self._is_raced():
             return breaks("P3", "raced", f"{errors}; {RACED}")
@@ -231,9 +243,23 @@ class FailedRun:
         def works_long(some: tuple[str, ...]) -> bool:
             return next(tries) < _TRIES and self._tried(about(whole, *some), hasty) == "endless"
 
-        asked = tuple(dict.fromkeys(one for of in whole.calls for one in concerned(whole, of)))
+        asked = _asked(whole)
         few = fewest(asked, works_long, lambda kept: len(kept) <= _FEW_MOST) if works_long(asked) else asked
         return len(few) <= _FEW_MOST and self._tried(about(whole, *few), patient) == "endless"
+
+    def _crashes(self) -> str:
+        """The proof that the program crashes again after all calls about a few tasks or operations, at the same times.
+        An empty text if it does not, or with pauses or in real time."""
+        if not self.virtual or self.held or self.account.oldest is None:
+            return ""
+        whole = script_of(self.trace, self.part, last=self.account.oldest[1])
+        tries = itertools.count()
+
+        def crashes(some: tuple[str, ...]) -> bool:
+            return next(tries) < _TRIES and self._tried(about(whole, *some), self.limits) == "crashes"
+
+        few = fewest(_asked(whole), crashes, lambda kept: len(kept) <= 1) if crashes(_asked(whole)) else ()
+        return CRASH.format(len(few)) if 0 < len(few) <= _ALONE_MOST else ""
 
     def _endless(self) -> str:
         return FEW if self._is_endless() else ON_AND_ON if self._works_on() else ""
@@ -276,9 +302,16 @@ class FailedRun:
             if "virtual-time" not in player.description.capabilities:
                 return None
             played = player.tried(script)
+            if played.failure is not None and played.failure.signal in _CRASHES:
+                return "crashes"
             if played.failure is not None:
                 works = limits.work_s is not None and played.failure.busy_s >= limits.work_s
                 return "endless" if works else played.failure.kind
             if refused_adds and any(event.err is not None for event in played.events):
                 return "refused"
         return None
+
+
+def _asked(script: Script) -> tuple[str, ...]:
+    """The tasks or operations of a script, in the order of their first calls."""
+    return tuple(dict.fromkeys(one for call in script.calls for one in concerned(script, call)))

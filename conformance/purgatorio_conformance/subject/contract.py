@@ -26,6 +26,7 @@ FailureKind = Literal[
     "raced",
     "raises",
     "endless",
+    "crashes",
     "died",
     "rubbish",
     "flood",
@@ -54,7 +55,9 @@ class SubjectFailed(Exception):
     - `raced`: ended a call with an error that only some order of threads causes.
     - `raises`: ended a call with an error, even if the run has no other task or operation.
     - `endless`: a hang in which the subject works, even if the run has few tasks or operations.
-    - `died`: ended before the end of the run. `refused`: ended a call with an error that ends the run.
+    - `crashes`: ended by a signal such as SIGSEGV, even if the run has few tasks or operations.
+    - `died`: ended before the end of the run. `signal`: the signal that ended it, or 0.
+    - `refused`: ended a call with an error that ends the run.
     - `rubbish`: wrote a line that the protocol does not allow. `flood`: wrote too much.
     - `closed-input`, `closed-output`: closed its input or output, and did not exit.
     - `answered-twice`, `wrong-id`: answered a call again, or named a call, task or operation that does not exist.
@@ -71,6 +74,7 @@ class SubjectFailed(Exception):
     idle: bool = False
     busy_s: float = 0.0
     slow: bool = False
+    signal: int = 0
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.kind}: {self.why}"

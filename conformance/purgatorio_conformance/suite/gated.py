@@ -270,7 +270,7 @@ def _told(subject: CommandSubject, failure: SubjectFailed) -> str:
 
 
 _ENDS_AS: Final[Mapping[FailureKind, FailureKind]] = {
-    "deadlock": "hang", "endless": "hang", "raises": "refused", "raced": "refused",
+    "deadlock": "hang", "endless": "hang", "raises": "refused", "raced": "refused", "crashes": "died",
 }  # fmt: skip
 """For a proved kind of failure, the kind that a script must show."""
 

@@ -258,6 +258,7 @@ _FAILS: Mapping[str, tuple[str, FailureKind]] = {
     "deadlock": ("P3", "hang"),
     "endless": ("P3", "hang"),
     "hang": ("hang", "hang"),
+    "crashes": ("P3", "died"),
     "died": ("died", "died"),
     "raises": ("P3", "refused"),
 }
