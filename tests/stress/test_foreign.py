@@ -108,6 +108,7 @@ def test_a_planted_fault_is_found_and_repeats(name: str, strategy: str) -> None:
         ("ending:JoinsASet", "ending", None),
         ("ending:KeepsClean", "ending", None),
         ("ending:RenewsForEver", "ending", None),
+        ("unsteady:GoesByASet", "unsteady", None),
         ("standard:PutAndGet", "queue", None),
         ("standard:CancelAgainstExpiry", "threading", {"[]", "['x']"}),
         ("standard:CancelAgainstRun", "sched", {"True", "False"}),
@@ -132,7 +133,7 @@ def test_sound_code_passes(adapter: str, package: str, outcomes: set[str] | None
     explored = _explored(adapter, package)
     assert explored.verdict is Verdict.PASS, explored
     assert outcomes is None or set(explored.outcomes) == outcomes
-    known = {"SleepsBetween.ready", "Connection.open", "SeesItDead.channel"}
+    known = {"SleepsBetween.ready", "GoesByASet.steps", "Connection.open", "SeesItDead.channel"}
     assert {race.location for race in explored.races} <= known
 
 

@@ -48,6 +48,7 @@ from purgatorio_stress.foreign.shown_containers import (
     MANY,
     UNBOUND,
     Reach,
+    is_a,
     is_python,
     is_rewritten,
     items,
@@ -154,8 +155,15 @@ class Hooks:
             "_pg_vars": self.attributes, "_pg_spread": self.spread, "_pg_with": self.entering,
             "_pg_over": self.over, "_pg_test": self.look, "_pg_change": self.change,
             "_pg_read": self.read_name, "_pg_write": self.write_name, "_pg_turn": self._world.turn,
-            "id": self._world.identity,
+            "_pg_class": self.numbered, "id": self._world.identity,
         }  # fmt: skip
+
+    def numbered(self, kind: T) -> T:
+        """Let the objects of a class have a hash that is equal in every run, because the order of a set is seen."""
+        if is_a(kind, type) and kind.__hash__ is object.__hash__:
+            identity = self._world.identity
+            type.__setattr__(kind, "__hash__", lambda thing: identity(thing))
+        return kind
 
     # Attributes
 
@@ -184,10 +192,10 @@ class Hooks:
 
     def store(self, value: object, thing: object, name: str) -> None:
         world = self._world
-        if isinstance(value, Shared):
+        if is_a(value, Shared):
             if value.name.endswith("?"):
                 value.name = described(thing, name)
-        elif world.rows is not None and isinstance(value, CONTAINERS):
+        elif world.rows is not None and is_a(value, CONTAINERS):
             world.names[world.number(value)] = described(thing, name)
         if world.run.live:
             if name == "__class__":
@@ -207,7 +215,8 @@ class Hooks:
     def _use(self, thing: object, name: str, kind: int) -> None:
         try:
             world = self._world
-            key = (thing if isinstance(thing, _OF_CLASS) else type(thing)), name
+            own = type(thing)
+            key = (thing if issubclass(own, _OF_CLASS) else own), name
             try:
                 plan = world.places[key]
             except KeyError:
@@ -268,11 +277,15 @@ class Hooks:
 
     def _place_of(self, thing: object, name: str) -> tuple[object, bool] | None:
         """The owner of the location `thing.name`, and whether it is the user's plain memory. None if it is no step."""
-        if isinstance(thing, ModuleType):
-            return (thing.__name__, True) if self._is_user_code(thing.__name__) else None
-        kind = thing if isinstance(thing, type) else type(thing)
+        if is_a(thing, ModuleType):
+            names = object.__getattribute__(thing, "__dict__")  # the class may have a `__getattribute__` of its own
+            if self._is_user_code(called := names.get("__name__") or ""):
+                return called, True
+            if type(thing) is ModuleType and (called in sys.stdlib_module_names or names.get("__spec__")):
+                return None
+        kind = thing if is_a(thing, type) else type(thing)
         home = kind.__module__
-        if home.startswith("purgatorio_stress.foreign") or isinstance(thing, Shared | ThreadLocal):
+        if home.startswith("purgatorio_stress.foreign") or is_a(thing, (Shared, ThreadLocal)):
             return None
         plain = self._is_user_code(home)
         if thing is kind:
@@ -394,7 +407,7 @@ class Hooks:
     def entering(self, thing: object) -> object:
         """The context manager of a `with`. Its methods are called with steps if they have a home outside."""
         behind = (
-            getattr(thing, "func", None) if isinstance(thing, contextlib._GeneratorContextManager) else None
+            getattr(thing, "func", None) if is_a(thing, contextlib._GeneratorContextManager) else None
         )
         if self._world.run.live and self._outside.package(behind or getattr(type(thing), "__enter__", None)):
             return _Entered(self, thing, behind)
@@ -407,7 +420,7 @@ class Hooks:
             if plan >= 0:
                 # The `__missing__` of a dict adds an item.
                 self._touch(thing, WRITE if hasattr(type(thing), "__missing__") else plan)
-                if isinstance(thing, defaultdict) and is_python(thing.default_factory) and key not in thing:
+                if is_a(thing, defaultdict) and is_python(thing.default_factory) and key not in thing:
                     return self._missing(thing, key)
             elif plan == _LOOK:
                 self._use_all((thing,), READ)
@@ -422,7 +435,7 @@ class Hooks:
 
     def put(self, value: object, thing: object, key: object) -> None:
         if self._world.run.live:
-            if isinstance(key, slice):
+            if is_a(key, slice):
                 self._use_all((value,), READ)
             self._change(thing, "__setitem__")
         thing[key] = value  # type: ignore[index]  # what the code does
@@ -449,7 +462,7 @@ class Hooks:
             plan = self._plan(thing, "__contains__")
             self._enter(thing, "__contains__", READ)
             if plan >= 0 or plan == _LOOK:
-                self._use_all((thing,), READ, deep=not isinstance(thing, dict | set))
+                self._use_all((thing,), READ, deep=not is_a(thing, (dict, set)))
         return key in thing  # type: ignore[operator]  # what the code does
 
     def call(self, thing: object, name: str, /, *args: object, **named: object) -> object:
@@ -497,7 +510,7 @@ class Hooks:
             if kind is BuiltinFunctionType:
                 alone = type(function.__self__) is ModuleType  # type: ignore[attr-defined]  # all of C code have it
             else:
-                alone = isinstance(function, _ALONE)
+                alone = is_a(function, _ALONE)
                 if not alone and self._reach.is_known(kind):
                     return function
             if not alone:
@@ -518,7 +531,7 @@ class Hooks:
 
     def _callee_alone(self, function: Callable[..., object]) -> Callable[..., object]:
         """As `callee`, for a function without a container behind it. `callee` caches the result."""
-        if isinstance(function, type) and (
+        if is_a(function, type) and (
             self._reach.is_known(function) or issubclass(function, BaseException)
         ):
             return function
@@ -575,7 +588,7 @@ class Hooks:
             kind = READ if _is_among(function, _READERS) or _is_read(function) else WRITE
             self._use_all(used, kind, deep=not (_is_among(function, _SHALLOW) or reach.is_lazy(function)))
         for reader in (function, *args, *named.values()):
-            if reader is function or isinstance(reader, _FUNCTIONS):
+            if reader is function or is_a(reader, _FUNCTIONS):
                 called = _called(reader)
                 if self._reads_attributes(called):
                     bound = getattr(called, "__self__", None)
@@ -636,8 +649,8 @@ class Hooks:
             if isinstance(one, partial):
                 left += (*one.args, *one.keywords.values())
             if not shallow:
-                left += one if isinstance(one, tuple | frozenset) else items(one)
-            if self._is_user_code(kind.__module__) and not isinstance(one, type | Shared | ThreadLocal):
+                left += one if is_a(one, (tuple, frozenset)) else items(one)
+            if self._is_user_code(kind.__module__) and not is_a(one, (type, Shared, ThreadLocal)):
                 found += 1
                 if found > MANY:
                     self._world.uncontrolled.add(f"what other code may read: more than {MANY} objects")
@@ -658,7 +671,7 @@ class Hooks:
         lazy = reach.is_lazy
         return tuple(
             self.over(cast("Iterable[object]", one))
-            if (calls_back and isinstance(one, CONTAINERS)) or lazy(type(one))
+            if (calls_back and is_a(one, CONTAINERS)) or lazy(type(one))
             else one
             for one in args
         )
@@ -666,7 +679,7 @@ class Hooks:
     def over(self, thing: Iterable[T]) -> Iterable[T]:
         if self._world.run.live:
             reach = self._reach
-            if not (isinstance(thing, CONTAINERS) and self._plan(thing, "__iter__") >= 0):
+            if not (is_a(thing, CONTAINERS) and self._plan(thing, "__iter__") >= 0):
                 if reach.is_plain(type(thing)) or type(thing) is tuple:
                     return thing
                 if self._plan(thing, "__iter__") == _NOTHING:
@@ -716,7 +729,7 @@ class Hooks:
 
     def _enters(self, thing: object) -> bool:
         """Whether `thing` is a generator of rewritten code. From now on `yields` makes a step on it."""
-        if not isinstance(thing, GeneratorType):
+        if not is_a(thing, GeneratorType):
             return False
         frame = thing.gi_frame
         if frame is None:
@@ -741,7 +754,7 @@ class Hooks:
 
     def change(self, thing: object) -> None:
         """Make a write of a container, before an augmented assignment that may change it in place."""
-        if isinstance(thing, CONTAINERS) and self._world.run.live:
+        if is_a(thing, CONTAINERS) and self._world.run.live:
             self._touch(thing, WRITE)
 
     # Names that functions share: globals and nonlocals
@@ -797,7 +810,7 @@ def _key(kind: object) -> object:
 
 def _owner_of(function: object) -> tuple[object, str]:
     """The object of a call, and the name of its method."""
-    if isinstance(function, MethodType):
+    if is_a(function, MethodType):
         return function.__self__, function.__name__
     return function, "__call__"
 
@@ -812,7 +825,7 @@ def _home(function: object) -> str:
 
 
 def _called(function: object) -> object:
-    while isinstance(function, partial):
+    while is_a(function, partial):
         function = function.func
     return function
 

@@ -18,7 +18,7 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Final
 
 from purgatorio_stress.explorer.naming import attributes
-from purgatorio_stress.foreign.shown_containers import CONTAINERS, items
+from purgatorio_stress.foreign.shown_containers import CONTAINERS, is_a, items
 from purgatorio_stress.mutant.patch import functions_in
 
 _MOST: Final = 300
@@ -125,7 +125,7 @@ class Outside:
         seen: dict[int, tuple[object, tuple[object, ...]]] = {id(variable): (variable, (left[0],))}
         while left and len(seen) < _MOST:
             one = left.popleft()
-            if id(one) in seen or not (isinstance(one, CONTAINERS + _LOCKS + (tuple,)) or self._is_ours(one)):
+            if id(one) in seen or not (is_a(one, CONTAINERS + _LOCKS + (tuple,)) or self._is_ours(one)):
                 continue
             contents = _contents(one)
             seen[id(one)] = one, contents
@@ -146,10 +146,10 @@ def changed(inside: list[tuple[object, tuple[object, ...]]]) -> bool:
 
 
 def _contents(thing: object) -> tuple[object, ...]:
-    if isinstance(thing, _LOCKS):
+    if is_a(thing, _LOCKS):
         return (repr(thing),)
-    if isinstance(thing, CONTAINERS):
-        return (bytes(thing),) if isinstance(thing, bytearray) else tuple(items(thing))
+    if is_a(thing, CONTAINERS):
+        return (bytes(thing),) if is_a(thing, bytearray) else tuple(items(thing))
     return thing if isinstance(thing, tuple) else tuple(value for _, value in attributes(thing))
 
 

@@ -92,6 +92,7 @@ class Rewriter(ast.NodeTransformer):
         depth, self._depth = self._depth, 0
         self._classes.append(node.name)
         node.body = self._statements(node.body)
+        node.decorator_list.insert(0, ast.copy_location(_name("_pg_class"), node))
         self._classes.pop()
         self._depth = depth
         return node

@@ -23,7 +23,7 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Final
+from typing import Final, TypeGuard, TypeVar
 
 CONTAINERS: Final = (list, dict, set, deque, bytearray)
 UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType)
@@ -49,16 +49,24 @@ MANY: Final = 200
 """The limits of `Reach`: `_DEEP` levels of iterators over iterators, MANY objects. More is reported."""
 
 
+_T = TypeVar("_T")
+
+
+def is_a(thing: object, kind: type[_T] | tuple[type[_T], ...]) -> TypeGuard[_T]:
+    """`isinstance`, but a proxy's own `__class__` is not asked: it may run the user's code."""
+    return issubclass(type(thing), kind)
+
+
 def is_rewritten(function: object) -> bool:
     """Whether the function is rewritten Python code, which makes its own steps."""
-    if isinstance(function, staticmethod | classmethod | MethodType):
+    if is_a(function, staticmethod) or is_a(function, classmethod) or is_a(function, MethodType):
         function = function.__func__
-    return isinstance(function, FunctionType) and "_pg_load" in getattr(function, "__builtins__", {})
+    return is_a(function, FunctionType) and "_pg_load" in getattr(function, "__builtins__", {})
 
 
 def is_python(function: object) -> bool:
     """Whether the function is a function or a method in Python."""
-    return isinstance(function, FunctionType | MethodType)
+    return is_a(function, (FunctionType, MethodType))
 
 
 def items(container: object) -> Iterator[object]:
@@ -116,7 +124,7 @@ class Reach:
 
     def is_lazy(self, kind: object) -> bool:
         """Whether `kind` is a class of C iterators, which read another object at each `next`."""
-        return isinstance(kind, type) and self._kind(kind) == _THROUGH and hasattr(kind, "__next__")
+        return is_a(kind, type) and self._kind(kind) == _THROUGH and hasattr(kind, "__next__")
 
     def calls_back(self, thing: object) -> bool:
         """Whether `thing` is an iterator of C code that calls a Python function for each item."""
@@ -140,10 +148,10 @@ class Reach:
             return (thing,)
         behind = list(self._behind(thing))
         found = {id(one): one for one in behind if self._kind(type(one)) in (_CONTAINER, _OPAQUE)}
-        if isinstance(thing, _GOES_INSIDE) or any(isinstance(one, _GOES_INSIDE) for one in behind):
+        if is_a(thing, _GOES_INSIDE) or any(is_a(one, _GOES_INSIDE) for one in behind):
             for one in list(found.values()):
-                if isinstance(one, CONTAINERS):
-                    found.update((id(inner), inner) for inner in items(one) if isinstance(inner, CONTAINERS))
+                if is_a(one, CONTAINERS):
+                    found.update((id(inner), inner) for inner in items(one) if is_a(inner, CONTAINERS))
         return tuple(found.values())
 
     def inside(self, thing: object) -> tuple[object, ...]:
@@ -199,7 +207,7 @@ class Reach:
         kind = self._kind(type(thing))
         if kind == _THROUGH:
             return gc.get_referents(thing)
-        if kind == _GENERATOR and isinstance(thing, GeneratorType):
+        if kind == _GENERATOR and is_a(thing, GeneratorType):
             frame = thing.gi_frame
             if frame is None or "_pg_load" in frame.f_builtins:
                 return []

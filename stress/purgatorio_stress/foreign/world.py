@@ -20,6 +20,7 @@ from purgatorio_stress.explorer.order import Order
 from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
 from purgatorio_stress.explorer.task import Awaited, ExecutionEnd, Task
+from purgatorio_stress.foreign.shown_containers import is_a
 from purgatorio_stress.printed import Race
 
 _Place = tuple[CodeType, int]
@@ -531,12 +532,12 @@ _VERBS: Final = ("read", "write", "acquire", "release", "try")
 
 def described(thing: object, name: str) -> str:
     """The text of a location, such as `Cache.items`."""
-    kind = thing if isinstance(thing, type) else type(thing)
-    if isinstance(thing, str):
+    kind = thing if is_a(thing, type) else type(thing)
+    if is_a(thing, str):
         return f"{thing}.{name}" if name else thing
     if name:
         return f"{kind.__name__}.{written(name)}"
-    if isinstance(thing, GeneratorType):
+    if is_a(thing, GeneratorType):
         return f"the generator {thing.__name__}"
     return _with_article(kind.__name__)
 

@@ -16,6 +16,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from fractions import Fraction
+from types import ModuleType
 from typing import Any
 
 
@@ -53,6 +54,56 @@ class Base:
 class AllSeen(Base):
     def check(self) -> None:
         assert all(self.seen)
+
+
+class LazyProxy:
+    def __init__(self, make: Callable[[], object]) -> None:
+        self.make = make
+        self.made: object = None
+
+    def get(self) -> object:
+        if self.made is None:
+            self.made = self.make()
+        return self.made
+
+    @property
+    def __class__(self) -> Any:
+        return type(self.get())
+
+    @property
+    def value(self) -> object:
+        return self.get()
+
+
+class AsksAProxy(Base):
+    """`isinstance` of a proxy runs the user's code, so the explorer must not ask."""
+
+    def make(self) -> None:
+        self.proxy = LazyProxy(self.count)
+
+    def count(self) -> object:
+        self.n += 1
+        return [self.n]
+
+    def a(self) -> None:
+        self.seen.append(self.proxy.value)
+
+
+class LazyModule(ModuleType):
+    def __getattribute__(self, name: str) -> Any:
+        self.__class__ = ModuleType  # type: ignore[assignment]  # as `importlib.util.LazyLoader` does
+        self.answer = 42
+        return getattr(self, name)
+
+
+class FilledModule(AllSeen):
+    """A module without a file, of a class that is changed at the first use."""
+
+    def make(self) -> None:
+        self.module = LazyModule("made")
+
+    def a(self) -> None:
+        self.seen.append(hasattr(self.module, "answer"))
 
 
 class MadeByDefault(Base):
