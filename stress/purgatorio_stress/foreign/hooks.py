@@ -278,7 +278,9 @@ class Hooks:
     def _place_of(self, thing: object, name: str) -> tuple[object, bool] | None:
         """The owner of the location `thing.name`, and whether it is the user's plain memory. None if it is no step."""
         if is_a(thing, ModuleType):
-            names = object.__getattribute__(thing, "__dict__")  # the class may have a `__getattribute__` of its own
+            names = object.__getattribute__(
+                thing, "__dict__"
+            )  # the class may have a `__getattribute__` of its own
             if self._is_user_code(called := names.get("__name__") or ""):
                 return called, True
             if type(thing) is ModuleType and (called in sys.stdlib_module_names or names.get("__spec__")):
@@ -406,9 +408,7 @@ class Hooks:
 
     def entering(self, thing: object) -> object:
         """The context manager of a `with`. Its methods are called with steps if they have a home outside."""
-        behind = (
-            getattr(thing, "func", None) if is_a(thing, contextlib._GeneratorContextManager) else None
-        )
+        behind = getattr(thing, "func", None) if is_a(thing, contextlib._GeneratorContextManager) else None
         if self._world.run.live and self._outside.package(behind or getattr(type(thing), "__enter__", None)):
             return _Entered(self, thing, behind)
         return thing
@@ -531,9 +531,7 @@ class Hooks:
 
     def _callee_alone(self, function: Callable[..., object]) -> Callable[..., object]:
         """As `callee`, for a function without a container behind it. `callee` caches the result."""
-        if is_a(function, type) and (
-            self._reach.is_known(function) or issubclass(function, BaseException)
-        ):
+        if is_a(function, type) and (self._reach.is_known(function) or issubclass(function, BaseException)):
             return function
         if function in _BLIND:
             return function
