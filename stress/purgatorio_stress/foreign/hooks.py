@@ -121,6 +121,7 @@ _SELF: Final = object()
 _WHOLE: Final = object()
 _DICTIONARY: Final = object()
 _MISSING: Final = object()
+_BY_ADDRESS: Final[object] = object.__hash__
 
 
 class Hooks:
@@ -160,7 +161,7 @@ class Hooks:
 
     def numbered(self, kind: T) -> T:
         """Let the objects of a class have a hash that is equal in every run, because the order of a set is seen."""
-        if is_a(kind, type) and kind.__hash__ is object.__hash__:
+        if is_a(kind, type) and kind.__hash__ is _BY_ADDRESS:
             identity = self._world.identity
             type.__setattr__(kind, "__hash__", lambda thing: identity(thing))
         return kind

@@ -66,7 +66,7 @@ class LazyProxy:
             self.made = self.make()
         return self.made
 
-    @property
+    @property  # type: ignore[misc]  # as lazy proxies do
     def __class__(self) -> Any:
         return type(self.get())
 
