@@ -428,7 +428,11 @@ class LineChild(AbstractContextManager["LineChild"]):
         except subprocess.TimeoutExpired:
             raise self.failed("closed-output", f"closed its output, but did not exit{why}") from None
         if status != 0:
-            how = f"by signal {-status} ({signal.strsignal(-status)})" if status < 0 else f"with exit status {status}"
+            how = (
+                f"by signal {-status} ({signal.strsignal(-status)})"
+                if status < 0
+                else f"with exit status {status}"
+            )
             failure = self.failed("died", f"ended {how}{why}")
             failure.signal = max(0, -status)
             raise failure
