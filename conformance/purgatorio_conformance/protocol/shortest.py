@@ -355,13 +355,16 @@ class ScriptSearch:
         return script
 
     def _shortened(self, script: Script, place: int) -> Script:
-        """The script with a shorter delay in this call, by bisection: the limit at which a program goes wrong (2^31 ms,
-        a turn of a wheel) is shown as it is."""
+        """The script with a shorter delay or an earlier time in this call, by bisection: the limit at which a program
+        goes wrong (2^31 ms, a turn of a wheel) is shown as it is, and so is how late a task is."""
         call, description = script.calls[place], self._description
-        if not isinstance(call, Add | Register):
+        value = _number(call)
+        if value is None:
             return script
-        grain_ns = description.grain_ns
-        low, high = max(0, description.least_delay_ns) // grain_ns, -(-call.delay_ns // grain_ns)
+        moves, grain_ns = isinstance(call, Advance), description.grain_ns
+        before = replace(script, calls=script.calls[:place]).moments()
+        least_ns = before[-1] if moves else max(0, description.least_delay_ns)
+        low, high = least_ns // grain_ns, -(-value // grain_ns)
         while high - low > 1 and not self._over():
             middle = (low + high) // 2
             if self._broken(changed := _changed(script, place, _with_number(call, middle * grain_ns))):
