@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from purgatorio import DirectExecutor, IntrusiveTimer, ManualClock, ReaperTimer
+from purgatorio import DirectExecutor, HashedWheel, IntrusiveTimer, ManualClock, ReaperTimer
 from purgatorio.sync import SharedQueue, Sync
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.bounded import explore_bounded
@@ -168,6 +168,41 @@ def test_a_reaper_goes_on_after_an_exit_whatever_the_order() -> None:
                 ran.append("raised")
 
         return [body], lambda: ran == ["fired", "raised"]
+
+    _passes(build)
+
+
+def test_a_task_of_a_drain_may_wait_for_another_thread() -> None:
+    """The wheel's lock is free while a `DirectExecutor` runs a task, which waits here for a cancel and an add."""
+
+    def build(sync: Sync) -> tuple[list[Body], Callable[[], bool]]:
+        lock = sync.lock("lock")
+        changed = sync.condition(lock, "changed")
+        done: list[str] = []
+        clock = ManualClock()
+        wheel = HashedWheel("w", clock=clock, executor=DirectExecutor(), sync=sync)
+
+        def tell(what: str) -> None:
+            with lock:
+                done.append(what)
+                changed.notify_all()
+
+        def wait() -> None:
+            with lock:
+                while "moved" not in done:
+                    changed.wait()
+
+        wheel.call_later(0, wait)
+        later = wheel.call_later(1, partial(tell, "later"))
+        wheel.call_later(0, wait)
+        clock.advance(1)
+
+        def move() -> None:
+            later.cancel()
+            wheel.call_later(0, partial(tell, "added"))
+            tell("moved")
+
+        return [lambda: wheel.advance_clock(0), move], lambda: "moved" in done
 
     _passes(build)
 

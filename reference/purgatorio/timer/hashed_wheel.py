@@ -13,11 +13,11 @@ Promises.
 Not promised: a low cost while tasks wait. Unlike in the hierarchical wheel, the cost grows with the number of ticks
 that pass.
 
-One lock guards the wheel. A thread that takes this lock holds no other lock. So `add` has two steps: it gives the task
-a new entry (atomically, without a lock), and then inserts the entry under the lock. A cancel between these steps finds
-the entry in no slot, and marks it as cancelled. A drain holds the lock while it passes tasks to the executor. So with a
-`DirectExecutor`, the lock is held while such a task runs. The lock is re-entrant, so this task may add, cancel and
-stop. A drain that this task calls has no effect. An `add` passes its task to the executor without the lock.
+One lock guards the wheel. A thread that takes this lock holds no other lock but `_drains`. So `add` has two steps: it
+gives the task a new entry (atomically, without a lock), and then inserts the entry under the lock. A cancel between
+these steps finds the entry in no slot, and marks it as cancelled. The lock is released while a task is passed to the
+executor. So with a `DirectExecutor`, the task may wait for a thread that adds or cancels. Only other drains and stops
+wait for a drain (`_drains`). A drain that a task of a drain calls has no effect.
 """
 
 from collections.abc import Callable, Iterable
@@ -71,9 +71,9 @@ class HashedWheel(Calls):
     With `own_worker`, a thread named `wheel-<name>` drains the timer from the first `add` on. Otherwise the owner
     drains it."""
 
-    __slots__ = ("_changed", "_clock", "_closed", "_cursor", "_executor", "_exits", "_faults", "_handing", "_lock",
-                 "_own_worker", "_refused", "_size", "_slots", "_sync", "_worker", "name", "tick_ms", "undriven",
-                 "wheel_size")  # fmt: skip
+    __slots__ = ("_changed", "_clock", "_closed", "_cursor", "_drains", "_executor", "_exits", "_faults", "_handing",
+                 "_lock", "_own_worker", "_refused", "_size", "_slots", "_sync", "_worker", "name", "tick_ms",
+                 "undriven", "wheel_size")  # fmt: skip
 
     def __init__(
         self,
@@ -98,6 +98,7 @@ class HashedWheel(Calls):
         self._own_worker = own_worker
         self._clock: Clock = MonotonicClock() if clock is None else given("a clock", clock)
         self._executor = given_executor(executor, name, sync)
+        self._drains: Lock = sync.rlock("hashed-wheel.drains")
         self._lock: Lock = sync.rlock("hashed-wheel")
         self._changed = sync.condition(self._lock, "hashed-wheel.changed")
         self._closed: Cell[bool] = sync.cell(False, "hashed-wheel.closed")
@@ -124,7 +125,7 @@ class HashedWheel(Calls):
             due = self._insert(entry)
             self._changed.notify_all()
         # Outside the lock, because a `DirectExecutor` runs the task here: (1) The task closes the wheel, or the
-        # `ReaperTimer` around it, and waits for the thread that drains. (2) This thread waits for the lock.
+        # `ReaperTimer` around it, and waits for the thread that drains. (2) That thread waits for the lock.
         refused = hand_over(task, self._executor, self._faults, self._sync) if due else None
         if refused is not None:
             raise refused
@@ -135,18 +136,22 @@ class HashedWheel(Calls):
         self._require_made_here()
         if self.undriven is not None:
             self.undriven.driven.set(True)
-        with self._lock:
-            if self._handing.get():
-                return False
-            end_ms = self._clock.now_ms() + timeout_ms if timeout_ms > 0 else None
-            while True:
-                now_ms = self._clock.now_ms()
-                fired = self._visit_until(virtual_id(now_ms, self.tick_ms))
+        end_ms = self._clock.now_ms() + timeout_ms if timeout_ms > 0 else None
+        while True:
+            self._drains.acquire()
+            with self._lock:
+                try:
+                    if self._handing.get():
+                        return False
+                    now_ms = self._clock.now_ms()
+                    fired = self._visit_until(virtual_id(now_ms, self.tick_ms))
+                finally:
+                    self._drains.release()
                 if fired or end_ms is None or now_ms >= end_ms or self._closed_and_empty():
                     return fired > 0
                 wait_ms = self._wait_ms(now_ms, end_ms)
                 if not self._changed.wait(wait_ms) and now_ms + wait_ms == end_ms:
-                    return self._visit_until(virtual_id(self._clock.now_ms(), self.tick_ms)) > 0
+                    end_ms = None
 
     def size(self) -> int:
         """The number of waiting tasks."""
@@ -167,7 +172,7 @@ class HashedWheel(Calls):
             return []
         if self.undriven is not None:
             self.undriven.tell(self.size())
-        with self._lock:
+        with self._drains, self._lock:
             self._closed.set(True)
             waiting = sorted(self._entries(), key=lambda entry: entry.deadline_tick)
             for entry in waiting:
@@ -183,13 +188,14 @@ class HashedWheel(Calls):
         a drain submitted, returns False at once, because the task would wait for itself. After False, the wheel refuses
         new tasks, but still runs."""
         self._require_made_here()
+        inside = self._is_inside()
         with self._lock:
             self._closed.set(True)
             self._changed.notify_all()
-            if self._executor.is_current() or self._handing.get():
+            if inside:
                 return self._size.get() == 0
             end_ms = None if timeout_ms is None else self._clock.now_ms() + timeout_ms
-            while self._size.get() > 0:
+            while self._size.get() > 0 or self._handing.get():
                 self._sync.loop_head(self)
                 left_ms = None if end_ms is None else max(end_ms - self._clock.now_ms(), 0)
                 if not self._changed.wait(left_ms) and left_ms is not None:
@@ -266,8 +272,6 @@ class HashedWheel(Calls):
         fired += self._leap((now_tick - cursor) // self.wheel_size)
         for tick in range(cursor + (now_tick - cursor) // self.wheel_size * self.wheel_size, now_tick):
             fired += self._visit(tick + 1)
-        if fired:
-            self._changed.notify_all()
         return fired
 
     def _visit(self, tick: int) -> int:
@@ -299,12 +303,18 @@ class HashedWheel(Calls):
                     # `remove` yet.
                     continue
                 fired += 1
-                refused = hand_over(entry.task, self._executor, self._faults, self._sync)
+                self._lock.release()
+                try:
+                    refused = hand_over(entry.task, self._executor, self._faults, self._sync)
+                finally:
+                    self._lock.acquire()
                 if refused is not None:
                     self._keep(entry)
                     raise refused
         finally:
             self._handing.set(False)
+            if due:
+                self._changed.notify_all()
             for entry in left:
                 if not entry.gone.get():
                     self._take(entry)
@@ -349,9 +359,15 @@ class HashedWheel(Calls):
             self._exits.caught(error, f"wheel-{self.name}")
         return False
 
+    def _is_inside(self) -> bool:
+        """Whether a task of this wheel calls. Waits for the end of another thread's drain."""
+        with self._drains:
+            return self._executor.is_current() or self._handing.get()
+
     def _end_threads(self) -> None:
+        inside = self._is_inside()
         with self._lock:
-            worker, inside = self._worker.get(), self._handing.get() or self._executor.is_current()
+            worker = self._worker.get()
         joined = worker is not None and not inside and not worker.is_current()
         if worker is not None and joined:
             worker.join()
