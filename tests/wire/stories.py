@@ -133,7 +133,7 @@ def judged(name: str, variant: int) -> tuple[dict[str, ClauseResult], set[tuple[
     def watched(at: int) -> judge.Judge:
         def judged_rows(*given: Any) -> Iterable[Row]:
             for row in JUDGES[at][1](*given):
-                rows.add((at, row.clause, row.cause, row.held))
+                rows.add((at, row.clause, row.cause, row.status))
                 yield row
 
         return judged_rows

@@ -106,7 +106,7 @@ def test_a_scene_that_fails_leaves_a_whole_trace(monkeypatch: pytest.MonkeyPatch
 def test_rows_of_a_failed_judge_name_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge, "JUDGES", (("F2", _fails),))
     kept, failed = judge_scene(Wire.of(WireHeader("x"), []), scene_of("s#1", [], 0))
-    assert (kept.held, failed.held) == (RowStatus.KEPT, RowStatus.FAILED)
+    assert (kept.status, failed.status) == (RowStatus.KEPT, RowStatus.FAILED)
     assert failed.failure is not None
     assert "test_recorded_kafka.py" in failed.failure.traceback
 

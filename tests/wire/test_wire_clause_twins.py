@@ -94,9 +94,9 @@ def test_only_the_ends_of_a_wait_move_its_deadline() -> None:
     """The machine stops in the middle of a wait; a member that waits in turn is delayed, too."""
     stood = WireEvent(0, 1600 * MS, "control", t_from=1400 * MS, late_ns=1000 * MS, rtt_ns=0)
     bounds = Bounds.of(Declared(), [stood])
-    for through, held in ((False, RowStatus.LATE), (True, RowStatus.UNDECIDED)):
+    for through, status in ((False, RowStatus.LATE), (True, RowStatus.UNDECIDED)):
         by = bounds.by(0, 3000 * MS, 4000 * MS, gap_ns=3000 * MS, watched_t=9000 * MS, through=through)
-        assert by.held is held
+        assert by.status is status
 
 
 @pytest.mark.parametrize(("others", "verdict"), [(0, Verdict.VIOLATED), (60, Verdict.UNKNOWN)])

@@ -228,18 +228,18 @@ class Tallied:
     def add(self, scene: str, row: Row) -> None:
         """Count one row of a scene. `scene`: its name without the repetition. Random scenes do not declare the clauses
         that they test, so their undecided rows make no clause UNKNOWN."""
-        if row.held is RowStatus.FAILED:
+        if row.status is RowStatus.FAILED:
             self.failed = self.failed or row.failure
             return
         self.occasions += 1
         if row.busy:
             self.busy.setdefault(row.cause, row.seen)
         if scene == DRAWN and (
-            row.held is RowStatus.UNDECIDED or (row.held is RowStatus.LATE and row.gaps < LOST_GAPS)
+            row.status is RowStatus.UNDECIDED or (row.status is RowStatus.LATE and row.gaps < LOST_GAPS)
         ):
             self.undecided += 1
             return
-        if row.held is RowStatus.UNDECIDED:
+        if row.status is RowStatus.UNDECIDED:
             self.undecided += 1
             if row.gaps >= LOST_GAPS:
                 self.doubts[scene, row.cause] += 1
@@ -247,9 +247,9 @@ class Tallied:
             self.open.setdefault((scene, row.cause), row.seen)
             return
         self.decided[scene, row.cause] += 1
-        if row.held is RowStatus.BROKEN:
+        if row.status is RowStatus.BROKEN:
             self.broken.append(row)
-        elif row.held is RowStatus.LATE:
+        elif row.status is RowStatus.LATE:
             self.late[scene, row.cause].append(row)
 
     def _asked(self, cause: str) -> int:

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from purgatorio_pipeline.command.failed import status_of
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
-from purgatorio_pipeline.stopping import STOPPED
 from purgatorio_spec.claim_result import ClaimResult, overall
-from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+from purgatorio_spec.verdict import Verdict
 
 _STYLE = {Verdict.PASS: "green", Verdict.VIOLATED: "red", Verdict.UNKNOWN: "yellow"}
 
@@ -49,7 +49,7 @@ def show_claims(
         click.echo(encoded(shape))
     else:
         _show(taken, verdict, stories, seconds, _console())
-    sys.exit(STOPPED if stopped and verdict is not Verdict.VIOLATED else EXIT_STATUS[verdict])
+    sys.exit(status_of(verdict, stopped=stopped))
 
 
 def _document(result: ClaimResult) -> dict[str, object]:

@@ -1,10 +1,11 @@
-"""The exit status and the message of an unexpected error of a command."""
+"""The exit status of a command, and the message of an unexpected error."""
 
 from collections.abc import Sequence
 from typing import Final
 
 import click
 
+from purgatorio_pipeline.stopping import STOPPED
 from purgatorio_spec.failure import Failure
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
@@ -12,6 +13,11 @@ from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 UNEXPECTED: Final = 70
 """EX_SOFTWARE of sysexits."""
 OURS: Final = "purgatorio: this is an internal error. Please report it with the lines above and the command."
+
+
+def status_of(verdict: Verdict, *, stopped: bool) -> int:
+    """The exit status. `stopped`: by Ctrl-C, which changes the status of any verdict but VIOLATED."""
+    return STOPPED if stopped and verdict is not Verdict.VIOLATED else EXIT_STATUS[verdict]
 
 
 def told_status(verdict: Verdict, failures: Sequence[Failure]) -> int:

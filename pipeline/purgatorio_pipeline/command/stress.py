@@ -10,13 +10,12 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
+from purgatorio_pipeline.command.failed import status_of
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.options import argument, flag, folder, json_flag, number, option, taking
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
-from purgatorio_pipeline.stopping import STOPPED
 from purgatorio_spec.show.visible import counted, visible
-from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.harness.campaign import (
     INTERRUPTED,
     RECORD_EVERY,
@@ -105,8 +104,7 @@ def command(asked: StressOptions) -> None:
         click.echo(encoded(result.printed()))
     else:
         show_stress(result, plan)
-    stopped = result.problem == INTERRUPTED and result.verdict is not Verdict.VIOLATED
-    sys.exit(STOPPED if stopped else EXIT_STATUS[result.verdict])
+    sys.exit(status_of(result.verdict, stopped=result.problem == INTERRUPTED))
 
 
 def _list() -> None:

@@ -138,7 +138,7 @@ def sessions(bounds: Bounds, scene: Scene) -> Rows:
         row = in_time(bounds, "F6", "session-waits", one, one.t, gap, promise)
         yield row
         if (
-            row.held is RowStatus.KEPT and one.error != NO_SESSION
+            row.status is RowStatus.KEPT and one.error != NO_SESSION
         ):  # there may be no room for the session any more
             yield answered_with("F6", "session-accepted", one, one.error, one.session_error)
 
@@ -368,7 +368,7 @@ class Fetching:
         of the epoch."""
         one, promise = self.one, "the end offset of last_fetched_epoch at once:"
         row = in_time(self.bounds, "F6", "diverging-waits", one, one.t, self.gap, promise)
-        if row.held is not RowStatus.KEPT:
+        if row.status is not RowStatus.KEPT:
             return row
         said = None if a.answer is None else a.answer.get("diverging_epoch")
         end = integer(said, "end_offset", -1) if isinstance(said, Mapping) else -1
@@ -387,7 +387,7 @@ class Fetching:
                 clause
             )  # The clause of the deletion judges the error, and F6 the time of the response.
         row = in_time(self.bounds, clause, waits, one, one.t, self.gap, f"{named(error)} at once:")
-        if row.held is not RowStatus.KEPT or (a.answer is not None and a.error == error):
+        if row.status is not RowStatus.KEPT or (a.answer is not None and a.error == error):
             return row
         if a.error in EXCUSED:
             return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}", waits)
@@ -571,7 +571,7 @@ class Fetching:
         clause = self._clause("F7" if self._over_parts else "F3")
         woken = self._woken_in_time(clause, ready_by)
         yield woken
-        if self.one.answer_t is not None and woken.held is RowStatus.KEPT:
+        if self.one.answer_t is not None and woken.status is RowStatus.KEPT:
             yield self._enough(clause)
 
     def _woken_in_time(self, clause: str, ready_by: int) -> Row:

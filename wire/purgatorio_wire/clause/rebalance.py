@@ -435,7 +435,7 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
     right, allowed = sync.error == REBALANCING, f"{named(REBALANCING)}: {why}"
     row = row.but(right, "other-error", sync, allowed, named(sync.error))
     yield row
-    if begins is None and row.held is RowStatus.KEPT and sync.answer_t is not None:
+    if begins is None and row.status is RowStatus.KEPT and sync.answer_t is not None:
         yield from _out_unsynced(group, one, sync.answer_t)
 
 
@@ -523,7 +523,7 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         allowed, seen = f"generation {one.number}", f"{named(join.error)}, {number}"
         row = row.but(number == one.number, "rebalances", join, allowed, seen)
         yield row
-        if row.held is RowStatus.KEPT and join.answer is not None:
+        if row.status is RowStatus.KEPT and join.answer is not None:
             told = {text(x, "member_id") for x in items(join.got, "members")}
             right = {*one.members} <= told if join.member == one.leader else not told
             allowed = "all members for the leader, and no members for the others"

@@ -151,7 +151,7 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     row = row.but(right, "rebalances", one, f"generation {number}", seen)
     row = row.but(given != before, "member-id-reused", one, "a new member id", "the former member id")
     yield row
-    if row.held is RowStatus.KEPT and one.answer_t is not None:
+    if row.status is RowStatus.KEPT and one.answer_t is not None:
         yield _leads_on(one, members, before, given)
         yield from _afterwards(held, members, number, before, one)
         yield from _assigned(held, number, before, given)

@@ -55,7 +55,7 @@ class RowStatus(Enum):
 class Timed:
     """The result of a time bound: status, time of the response (None: none), limit, and the parts of the limit."""
 
-    held: RowStatus
+    status: RowStatus
     came_t: int | None
     limit_t: int
     made_of: str
@@ -135,14 +135,14 @@ class Bounds:
         machine = f"{late / MS:.1f} ms client lateness + {rtt / MS:.1f} ms round trip"
         made_of = f"{declared_ns / MS:g} ms declared + 2 x ({machine})"
         if answered_t is not None and answered_t <= promised_t + min(declared_ns, gap_ns // 2):
-            held = RowStatus.KEPT
+            status = RowStatus.KEPT
         elif slack * GAPS_IN_SLACK > gap_ns:
-            held = RowStatus.UNDECIDED
+            status = RowStatus.UNDECIDED
         elif answered_t is not None and answered_t <= limit:
-            held = RowStatus.KEPT
+            status = RowStatus.KEPT
         elif answered_t is None and watched_t < limit:
-            held = RowStatus.UNDECIDED
+            status = RowStatus.UNDECIDED
         else:
-            held = RowStatus.LATE
+            status = RowStatus.LATE
         gaps = (end_t - promised_t) / max(gap_ns, 1)
-        return Timed(held, answered_t, limit, made_of, promised_t, gaps)
+        return Timed(status, answered_t, limit, made_of, promised_t, gaps)

@@ -18,7 +18,7 @@ class Row:
     texts are for people."""
 
     clause: str
-    held: RowStatus
+    status: RowStatus
     cause: str = ""
     subject: str = ""
     events: tuple[int, ...] = ()
@@ -38,7 +38,7 @@ class Row:
         self, right: object, cause: Way, one: Exchange, allowed: str, seen: str, *witnesses: int
     ) -> "Row":
         """This row, or a broken row if this row is kept and `right` is false."""
-        return self if self.held is not RowStatus.KEPT or right else broken(
+        return self if self.status is not RowStatus.KEPT or right else broken(
             self.clause, cause, one, allowed, seen, *witnesses
         )  # fmt: skip
 
@@ -72,7 +72,7 @@ def checked(
 def now_and_then(row: Row, one: Exchange) -> Row:
     """A late row for behavior that is allowed if it is rare: the row counts only if late rows of its cause are
     frequent."""
-    return replace(row, held=RowStatus.LATE, late=(one.t, one.until_t), gaps=0.0)
+    return replace(row, status=RowStatus.LATE, late=(one.t, one.until_t), gaps=0.0)
 
 
 def timed(
@@ -80,11 +80,11 @@ def timed(
 ) -> Row:  # fmt: skip
     """The row of a time bound. `promise`: the promised event in words. `what`: the verb of this text. `t0`: the zero of
     the times in the texts."""
-    if by.held is RowStatus.KEPT:
+    if by.status is RowStatus.KEPT:
         return kept(clause, cause)
     seen = f"never {what}" if by.came_t is None else f"{what} after {after(by.came_t, t0)}"
     allowed = f"{promise} by {after(by.limit_t, t0)} ({after(by.promised_t, t0)} + {by.made_of})"
-    if by.held is RowStatus.UNDECIDED:
+    if by.status is RowStatus.UNDECIDED:
         gaps = 0.0 if by.came_t is None else by.gaps
         return undecided(
             clause,
@@ -101,7 +101,7 @@ def late_row(
 ) -> Row:
     """A late row, which violates the clause if it repeats. `late`: the promised time, and the end of the wait."""
     row = broken(clause, cause, one, allowed, seen, *witnesses)
-    return replace(row, held=RowStatus.LATE, late=late)
+    return replace(row, status=RowStatus.LATE, late=late)
 
 
 def in_time(
@@ -130,7 +130,8 @@ def left_to_its_time_out(bounds: Bounds, clause: str, one: Exchange) -> Row:
     promise = f"an answer when the operation is done, long before timeout_ms, {one.wait_ms} ms,"
     cause: Way = "left-to-its-time-out"
     row = in_time(bounds, clause, cause, one, one.t + half, half, promise, through=True)
-    if row.held is not RowStatus.KEPT and one.answer_t and one.answer_t < one.t + one.wait_ms * MS - EARLY_NS:
+    early_t = one.t + one.wait_ms * MS - EARLY_NS
+    if row.status is not RowStatus.KEPT and one.answer_t and one.answer_t < early_t:
         seen = (
             f"the broker is busy: {said(one)} was done after {after(one.answer_t, one.t)}, before timeout_ms"
         )

@@ -68,7 +68,7 @@ MOST_SMALL: Final = 6
 
 def _fails(row: Row) -> bool:
     """Whether a row of a random scene counts: it is broken, or late like a forgotten request."""
-    return row.held is RowStatus.BROKEN or (row.held is RowStatus.LATE and row.gaps >= LOST_GAPS)
+    return row.status is RowStatus.BROKEN or (row.status is RowStatus.LATE and row.gaps >= LOST_GAPS)
 
 
 @dataclass(slots=True)
@@ -278,15 +278,15 @@ class PlanRun:
         scene = self._scene(self.recorder, name)
         doubts: Counter[tuple[str, str]] = Counter()
         for row in self._rows(self.recorder, name):
-            if row.held is RowStatus.BROKEN:
+            if row.status is RowStatus.BROKEN:
                 self._convict(row)
-            if row.held is RowStatus.LATE:
+            if row.status is RowStatus.LATE:
                 late[row.clause, row.cause].append(row)
             if row.busy:
                 self._busy.add((row.clause, row.cause))
-            if row.held is RowStatus.UNDECIDED:
+            if row.status is RowStatus.UNDECIDED:
                 doubts[row.clause, row.cause] += row.gaps >= LOST_GAPS
-            elif row.held is not RowStatus.FAILED:
+            elif row.status is not RowStatus.FAILED:
                 decided[row.clause, row.cause] += 1
         left = bool(unmet(scene.asked, decided))
         self._open.discard(scene.base)
