@@ -26,7 +26,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -70,6 +70,8 @@ UNCONTROLLED: Final = frozenset(
 )
 """Modules whose use, or that of a module in them, during a run makes the result UNKNOWN. An import alone has no
 effect."""
+_Kept = tuple[Sequence[Callable[[], None]], Iterable[object]]
+"""What restores a value, and the values inside it."""
 _PARENTS: Final = frozenset(("http", "urllib"))
 """Packages that contain such modules."""
 
@@ -421,61 +423,69 @@ class Loader:
         if id(value) in seen or self._again:
             return
         seen[id(value)] = value
-        inside: list[object] = []
-        if isinstance(value, type):
-            if value.__module__ in self.modules and value.__module__ not in _CLASSES:
-                own = {
-                    key: one for key, one in vars(value).items()
-                    if not callable(one) and not key.startswith(("__", "_abc_")) and not hasattr(type(one), "__get__")
-                }  # fmt: skip
-                self._state.append(partial(_refill_class, value, own))
-                inside += own.values()
-                for key, one in vars(value).items():
-                    counter = getattr(one, "__self__", None)
-                    if isinstance(counter, itertools.count):
-                        self._state.append(partial(_recount, value, key, repr(counter)))
-        elif type(value) is list:
-            self._state.append(partial(value.__setitem__, slice(None), list(value)))
-            inside += value
-        elif type(value) is dict:
-            self._state.append(partial(_refill_names, value, dict(value)))
-            inside += [*value.keys(), *value.values()]
-        elif type(value) is set:
-            self._state.append(partial(_refill, value, set(value)))
-            inside += value
-        elif type(value).__name__ in ("WeakKeyDictionary", "WeakValueDictionary"):
-            self._state.append(partial(_refill, value, dict(cast("dict[object, object]", value))))
-        elif isinstance(value, tuple | frozenset):
-            inside += value
-        elif isinstance(value, ThreadLocal):
-            self._state.append(partial(_refill_local, value, dict(main_attributes(value))))
-        elif callable(clear := getattr(value, "cache_clear", None)) and hasattr(value, "cache_parameters"):
-            self._state.append(clear)
-        elif type(value).__module__ in self.modules and (hasattr(value, "__dict__") or slots_of(type(value))):
-            if isinstance(value, dict | list | set):
-                self._again = f"{where}, a {type(value).__name__}"
-            if hasattr(value, "__dict__"):
-                self._state.append(partial(_refill_names, vars(value), dict(vars(value))))
-                inside += vars(value).values()
-            else:
-                for name, one in attributes(value):
-                    self._state.append(partial(object.__setattr__, value, name, one))
-                    inside.append(one)
-        elif type(value).__module__ in self.modules and type(value).__mro__[1:] == (object,):
-            pass  # no attributes, no state
-        elif hasattr(value, "__closure__"):
-            inside += getattr(value, "__dict__", {}).values()
-            for cell in value.__closure__ or ():
-                try:
-                    content = cell.cell_contents
-                except ValueError:
-                    continue
-                self._state.append(partial(setattr, cell, "cell_contents", content))
-                inside.append(content)
-        elif not _is_harmless(value):
+        kept = self._kept(value)
+        if kept is None:
             self._again = f"{where}, a {type(value).__name__}"
+            return
+        restores, inside = kept
+        self._state += restores
         for one in inside:
             self._keep_value(one, where, seen)
+
+    def _kept(self, value: object) -> _Kept | None:
+        """None if the value may have a state that cannot be kept."""
+        kind = type(value)
+        if isinstance(value, type):
+            own = value.__module__ in self.modules and value.__module__ not in _CLASSES
+            return _class_kept(value) if own else ([], ())
+        if type(value) is list:
+            return [partial(value.__setitem__, slice(None), list(value))], value
+        if type(value) is dict:
+            return [partial(_refill_names, value, dict(value))], [*value.keys(), *value.values()]
+        if type(value) is set:
+            return [partial(_refill, value, set(value))], value
+        if kind.__name__ in ("WeakKeyDictionary", "WeakValueDictionary"):
+            return [partial(_refill, value, dict(cast("dict[object, object]", value)))], ()
+        if isinstance(value, tuple | frozenset):
+            return [], value
+        if isinstance(value, ThreadLocal):
+            return [partial(_refill_local, value, dict(main_attributes(value)))], ()
+        if callable(clear := getattr(value, "cache_clear", None)) and hasattr(value, "cache_parameters"):
+            return [clear], ()
+        if kind.__module__ in self.modules:
+            if isinstance(value, dict | list | set):
+                return None
+            if hasattr(value, "__dict__"):
+                return [partial(_refill_names, vars(value), dict(vars(value)))], vars(value).values()
+            if slots_of(kind):
+                kept = dict(attributes(value))
+                return [partial(object.__setattr__, value, *one) for one in kept.items()], kept.values()
+            if kind.__mro__[1:] == (object,):  # no attributes, no state
+                return [], ()
+        if hasattr(value, "__closure__"):
+            return _function_kept(value)
+        return ([], ()) if _is_harmless(value) else None
+
+
+def _class_kept(kind: type) -> _Kept:
+    own = {
+        key: one for key, one in vars(kind).items()
+        if not callable(one) and not key.startswith(("__", "_abc_")) and not hasattr(type(one), "__get__")
+    }  # fmt: skip
+    counters = [
+        partial(_recount, kind, key, repr(counter)) for key, one in vars(kind).items()
+        if isinstance(counter := getattr(one, "__self__", None), itertools.count)
+    ]  # fmt: skip
+    return [partial(_refill_class, kind, own), *counters], own.values()
+
+
+def _function_kept(function: Any) -> _Kept:
+    filled = []
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # an empty cell
+            filled.append((cell, cell.cell_contents))
+    inside = [*getattr(function, "__dict__", {}).values(), *(content for _, content in filled)]
+    return [partial(setattr, cell, "cell_contents", content) for cell, content in filled], inside
 
 
 def _is_harmless(value: object) -> bool:
