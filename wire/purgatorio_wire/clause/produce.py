@@ -108,30 +108,37 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     error = integer(answer, "error_code")
                     about = " for a corrupt batch"
                     yield answered_with("M1", "corrupt-accepted", one, error, CORRUPT, about, excused=EXCUSED)
-            elif transactional(batches):
-                if answer is not None and topic.replicas == 1:
-                    written = written_by(batches)
-                    yield from _in_transaction(one, part, count, written, answer, topics)
-            elif (written := written_by(batches)) != BY_NOBODY and topic.replicas > 1:
-                if _sent_since(one, written, topics.logs[part], spans):
-                    yield from _stopped(bounds, one, part, answer, topics, scene, spans)
-            elif _open_beside(one, written, topics.logs[part]):
-                if answer is not None:
-                    right, allowed = (
-                        integer(answer, "error_code"),
-                        "an error: the producer has an open transaction there",
-                    )
-                    yield checked("M1", "forbidden-accepted", one, right, allowed, "the append is accepted")
-            elif other := _other_epoch(one, written, topics.logs[part]):
-                yield from _refused_epoch(one, written, answer, *other)
-            elif written != BY_NOBODY and not _is_next(
-                one, written, before := _before(one, written, topics.logs[part])
-            ):
-                yield from _out_of_order(one, written, count, answer, before)
-            elif topic.replicas == 1:
-                yield from _acknowledged(one, part, count, answer, topics)
             else:
-                yield from _stopped(bounds, one, part, answer, topics, scene, spans)
+                yield from _by_producer(bounds, one, part, batches, answer, topics, scene)
+
+
+def _by_producer(
+    bounds: Bounds, one: Exchange, part: Part, batches: list[Body], answer: Body | None, topics: Topics, scene: Scene
+) -> Rows:  # fmt: skip
+    """An append of valid batches: in a transaction, of an idempotent producer, or of another producer."""
+    topic, log, count = topics.topics[part.topic], topics.logs[part], summed(batches, "count")
+    written, spans = written_by(batches), stopped_spans(scene.stimuli, scene.end_t)
+    if transactional(batches):
+        if answer is not None and topic.replicas == 1:
+            yield from _in_transaction(one, part, count, written, answer, topics)
+    elif written != BY_NOBODY and topic.replicas > 1:
+        if _sent_since(one, written, log, spans):
+            yield from _stopped(bounds, one, part, answer, topics, scene, spans)
+    elif _open_beside(one, written, log):
+        if answer is not None:
+            right, allowed = (
+                integer(answer, "error_code"),
+                "an error: the producer has an open transaction there",
+            )
+            yield checked("M1", "forbidden-accepted", one, right, allowed, "the append is accepted")
+    elif other := _other_epoch(one, written, log):
+        yield from _refused_epoch(one, written, answer, *other)
+    elif written != BY_NOBODY and not _is_next(one, written, before := _before(one, written, log)):
+        yield from _out_of_order(one, written, count, answer, before)
+    elif topic.replicas == 1:
+        yield from _acknowledged(one, part, count, answer, topics)
+    else:
+        yield from _stopped(bounds, one, part, answer, topics, scene, spans)
 
 
 def _forbids(bounds: Bounds, topic: Topic, one: Exchange, batches: list[Body]) -> list[str]:
