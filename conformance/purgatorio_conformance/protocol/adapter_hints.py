@@ -2,9 +2,11 @@
 verdict."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+
+from purgatorio_spec.durations import exact
 
 _ENOUGH: Final = 3
 """A missing report is a sign only after this many occasions for it."""
@@ -18,7 +20,8 @@ class AdapterHints:
     `blind`: the first ready operation that its `try_complete` did not complete. `outside`: the first operation whose
     completion was reported outside any `force_complete`. `beside`: the number of calls while a thread was paused.
     `met`: whether another thread sent a message during a pause. `units`: whether operations wait for units, and no
-    check evaluates them."""
+    check evaluates them. `early`: the number of runs of tasks before their deadlines. `rounded_ns`: the units of
+    which an adapter may have cut off parts, each time."""
 
     told: Counter[str] = field(default_factory=Counter)
     waited: int = 0
@@ -30,6 +33,17 @@ class AdapterHints:
     beside: int = 0
     met: bool = False
     units: bool = False
+    early: int = 0
+    rounded_ns: Sequence[int] = (1_000, 1_000_000)
+
+    def fires(self, now_t: int, begun_t: int, delay_ns: int) -> None:
+        """A task fires now. It may be early because the adapter rounds the time of the add, and the delay."""
+        before_ns = begun_t + delay_ns - now_t
+        if before_ns > 0:
+            self.early += 1
+            self.rounded_ns = [
+                one for one in self.rounded_ns if before_ns < 2 * one and (begun_t % one or delay_ns % one)
+            ]
 
     def found(self, reports: Collection[str]) -> list[str]:
         """List the probable mistakes of an adapter that declares these reports."""
@@ -66,5 +80,11 @@ class AdapterHints:
             found.append(
                 f"on_complete of {self.outside!r} was reported outside every reported force_complete: report it inside"
                 " the callback"
+            )
+        if self.early >= _ENOUGH and self.rounded_ns:
+            unit_ns = self.rounded_ns[0]
+            found.append(
+                f"each early task has a time that is no multiple of {exact(unit_ns)}, and fires less than"
+                f" {exact(2 * unit_ns)} early: does the adapter round times? If so, declare unit_ns = {unit_ns}"
             )
         return found

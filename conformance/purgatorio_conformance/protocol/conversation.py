@@ -701,6 +701,9 @@ class Conversation:
             raise Misbehaved("wrong-id", f"{f} of {said.id!r}, which was never added or registered")
         self._named = self._named or said.during is not None
         self.doubts.told[f] += 1
+        known = self._operations[said.id]
+        if f == "timer_fire" and self._virtual and known.delay_ns is not None and not isinstance(said, Leave):
+            self.doubts.fires(self._recorder.clock_ns(), known.begun_t, known.delay_ns)
         self.doubts.met = self.doubts.met or bool(self.standing())
         thread, log = self._thread(said)
         if isinstance(said, Enter):
