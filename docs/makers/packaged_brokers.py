@@ -206,14 +206,13 @@ def requests() -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the clauses and requests into the page, and the table into `measured/packaged-brokers.md`."""
+    """Write the clauses into the page, and the other tables into pages of `measured`."""
     place = Path(arguments[0])
-    page = with_part(place.read_text(encoding="utf-8"), "clauses", clauses())
-    place.write_text(with_part(page, "requests", requests()), encoding="utf-8")
+    made = {"clauses": (place, clauses), "requests": (place.parent / "measured/wire-requests.md", requests)}
     if arguments[1:2] != ["--clauses"]:
-        measured = place.parent / "measured" / "packaged-brokers.md"
-        text = with_part(measured.read_text(encoding="utf-8"), "brokers", table(arguments[1:]))
-        measured.write_text(text, encoding="utf-8")
+        made["brokers"] = place.parent / "measured/packaged-brokers.md", lambda: table(arguments[1:])
+    for name, (page, text) in made.items():
+        page.write_text(with_part(page.read_text(encoding="utf-8"), name, text()), encoding="utf-8")
 
 
 if __name__ == "__main__":
