@@ -103,17 +103,25 @@ def lanes(*places: str) -> str:
     return "".join(f'"lane-{n}" #{n}\n{state}{PARKED}\tat {place}\n\n' for n, place in enumerate(places))
 
 
+TWO_LANES = lanes("Mine.next(Mine.java:7)", "Mine.next(Mine.java:7)")
+
+
 @pytest.mark.parametrize(
     ("stacks", "idle"),
     [
-        (READS + lanes("Mine.next(Mine.java:7)", "Mine.next(Mine.java:7)"), True),
+        (READS + TWO_LANES, True),
         # A lane has a call; there is but one; the reader has the call; one lane is gone, which tells nothing of a call.
         (READS + lanes("Mine.next(Mine.java:7)", "Mine.settle(Mine.java:9)"), False),
         (READS + lanes("Mine.next(Mine.java:7)"), False),
-        (lanes("Mine.next(Mine.java:7)", "Mine.next(Mine.java:7)"), False),
+        (TWO_LANES, False),
         (READS, False),
+        # A thread of its own waits for a lock that a call left behind, or only for its next task.
+        (READS + TWO_LANES + f'"expiry" #9\n{PARKED[:-1]} (a java.util.concurrent.locks.ReentrantLock$NonfairSync)\n',
+         False),
+        (READS + TWO_LANES + f'"expiry" #9\n{PARKED[:-1]} (a java.util.concurrent.locks.AbstractQueuedSynchronizer$'
+         "ConditionObject)\n", True),
     ],
-)
+)  # fmt: skip
 def test_lanes_that_all_wait_have_no_call(stacks: str, idle: bool) -> None:
     """An adapter that lost a call is distinguished from an implementation that hangs in it."""
     assert lanes_wait(stacks) is idle

@@ -62,6 +62,8 @@ _LANE: Final = re.compile(r'^"lane-\d+".*\n((?:(?: +java\.lang\.Thread|\t).*\n)*
 _OWN_FRAME: Final = re.compile(r"^\tat (?!(?:javax?|jdk|sun)\.)(.*)", re.MULTILINE)
 """A stack frame that is not the JDK's."""
 _LISTENS: Final = "\tat java.io.FileInputStream.read"
+_BLOCKED: Final = re.compile(r"^\t- (?:waiting to lock|parking to wait for .*Lock\$)", re.MULTILINE)
+"""A thread that waits for a lock, which the thread of a call that has returned may still have."""
 
 _LOOK_S: Final = 0.1
 """How often to test whether the child has ended, if the system does not signal it."""
@@ -486,10 +488,10 @@ def _places(stacks: bytes) -> tuple[bool, str]:
 
 
 def lanes_wait(stacks: str) -> bool:
-    """Whether all callers of a JVM (two or more) are at the same place, and its reader waits for input. A caller with a
-    call is at a different place than a caller without a call."""
+    """Whether all callers of a JVM (two or more) are at the same place, its reader waits for input, and no thread waits
+    for a lock. A caller with a call is at a different place than a caller without a call."""
     lanes = [tuple(_OWN_FRAME.findall(stack)) for stack in _LANE.findall(stacks)]
-    return len(lanes) > 1 and len(set(lanes)) == 1 and _LISTENS in stacks
+    return len(lanes) > 1 and len(set(lanes)) == 1 and _LISTENS in stacks and not _BLOCKED.search(stacks)
 
 
 def _marked(mark: str) -> Iterator[int]:
