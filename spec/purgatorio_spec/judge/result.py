@@ -210,8 +210,8 @@ INCOMPLETE: Final = "the trace has no end record, or records were dropped"
 
 def broken_off(run: RunResult, failure: str, why: str) -> RunResult:
     """The result of a run that the subject did not finish: violations remain, and no clause is PASS. A `deadlock`,
-    `raced`, `raises`, `endless` or `crashes` breaks P3, `late` breaks T2 or O5. The missing end of the trace is not reported in
-    addition, because the failure explains it."""
+    `raced`, `raises`, `endless` or `crashes` breaks P3, `late` breaks T2 or O5. The missing end of the trace is not
+    reported in addition, because the failure explains it."""
     broken = failure in ("deadlock", "late", "raced", "raises", "endless", "crashes")
     verdict = worst((run.verdict, Verdict.VIOLATED if broken else Verdict.UNKNOWN))
     clauses = {
