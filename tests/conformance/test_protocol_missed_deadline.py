@@ -89,25 +89,29 @@ def test_who_wakes_in_time_or_does_not_promise_it_is_not_late(
 
 
 SLEEPER = program("sleeping_timer")
+NEXT, WAITS = "heap[0][1] == call['id']", "changed.wait(wait_s)"
+DOZES = f"{WAITS} or not heap or heap[0][0] <= time.monotonic() or changed.wait()"
 
 
 @pytest.mark.parametrize(
-    ("wakes", "found"),
+    ("wakes", "waits", "found"),
     [
-        ("heap[0][1] == call['id']", ""),
-        ("len(heap) == 1", r"T2 is broken: (first|second)-"),
-        ("heap[0][1] == call['id'] != first", r"T11 is broken: (first|second)-"),
-        ("call['m'] == 'add'", r"T11 is broken: (first|second)-"),
+        (NEXT, WAITS, ""),
+        ("len(heap) == 1", WAITS, r"T2 is broken: (first|second)-"),
+        (f"{NEXT} != first", WAITS, r"T11 is broken: (first|second)-"),
+        ("call['m'] == 'add'", WAITS, r"T11 is broken: (first|second)-"),
+        (NEXT, DOZES, r"T2 is broken: (first|second)-"),
     ],
 )
 def test_a_thread_that_sleeps_until_a_later_task_is_woken(
-    wakes: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wakes: str, waits: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the new first task, also by a moved one, also if it was the first before (jellydator/ttlcache#204), and not
-    only by the first of all (threadly#189)."""
+    only by the first of all (threadly#189). A thread that wakes for a cancelled task sleeps until the next one
+    (Smithay/calloop#30)."""
     monkeypatch.setattr(missed_deadline, "_SLEPT_LEAST", 1 if found else 3)
     place = tmp_path / "sleeper.py"
-    place.write_text(SLEEPER.replace("if {}:", f"if {wakes}:"))
+    place.write_text(SLEEPER.replace("{}", wakes).replace(WAITS, waits))
     if not found:
         looked_at_program([sys.executable, str(place)], "timer")
         return

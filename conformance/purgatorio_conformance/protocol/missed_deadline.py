@@ -10,7 +10,8 @@ After some attempts, the program starts anew: a thread that looks at times of it
 nearly in time after another. Two tasks are added in each attempt, one after the end of the other. In every second
 attempt, another task with a later deadline waits too, and a thread sleeps until this deadline. Each of the two must
 wake the thread. If a task can be moved, each of the two is in half of the attempts a waiting task that is moved to an
-earlier deadline: it is the first task before the move, or it becomes the first task.
+earlier deadline: it is the first task before the move, or it becomes the first task. In some other
+attempts, a task with an earlier deadline is cancelled: a thread that wakes for it must sleep until the next deadline.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import Final
 
-from purgatorio_conformance.protocol.message import Add, Reset, Start, wait_call
+from purgatorio_conformance.protocol.message import Add, Cancel, Reset, Start, wait_call
 from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.plan import MS
@@ -106,12 +107,16 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
     move = Reset if "reset" in can else Add if "add-again" in can else None
 
     def begin(name: str, delay_ns: int) -> None:
-        if move is None or number % 4 < 2:
-            session.call(wait_call(part, name, delay_ns))
-        else:
+        if move is not None and number % 4 >= 2:
             session.call(wait_call(part, name, description.rounded(bound_ns + _LONGEST_NS)))
             session.call(move(name, delay_ns))
             moved.add(name)
+        elif number // 4 == 1 and "cancel" in can:
+            session.call(Add(f"before-{name}", description.rounded(delay_ns // 2)))
+            session.call(Add(name, delay_ns))
+            session.call(Cancel(f"before-{name}"))
+        else:
+            session.call(wait_call(part, name, delay_ns))
 
     if description.fit(_LONGEST_NS) != description.rounded(_LONGEST_NS):
         return ""
@@ -144,7 +149,9 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
                         f"{bound_ns / MS + _GRACE * least_s * 1e3:.3g} ms after their deadlines, and all threads of the"
                         f" program slept for another {_SLEEPS * least_s * 1e3:.3g} ms each time",
                     )
-                _wait(session, name)
+                if found:  # it may sleep until the next call
+                    session.call(wait_call(part, f"wakes-{name}", delay_ns))
+                _wait(session, name, f"wakes-{name}")
             _wait(session, f"later-{number}")
             if conversation.pending:
                 break
@@ -174,7 +181,7 @@ def _slept_s(
     return None if met else 0.0
 
 
-def _wait(session: Session, name: str) -> None:
+def _wait(session: Session, *names: str) -> None:
     until_s = time.monotonic() + _GIVE_UP_S
-    while name in session.conversation.pending and time.monotonic() < until_s:
+    while not session.conversation.pending.isdisjoint(names) and time.monotonic() < until_s:
         session.listen(time.monotonic() + _NAP_S)
