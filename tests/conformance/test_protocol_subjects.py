@@ -31,6 +31,7 @@ from purgatorio_conformance.protocol.message import (
     Check,
     Description,
     Force,
+    Gauge,
     Ready,
     Register,
 )
@@ -200,7 +201,8 @@ def test_a_late_task_is_shown_without_a_jump(tmp_path: Path) -> None:
 
 
 def test_a_script_is_read_back_from_its_trace(tmp_path: Path) -> None:
-    """Which calls were the driver's is known by their place: outside of all others."""
+    """Which calls were the driver's is known by their place: outside of all others. A size is read if it is the last
+    call."""
     calls: tuple[Call, ...] = (
         Register("op-0", ("a", "b"), 5),
         Ready("op-0"),
@@ -210,11 +212,14 @@ def test_a_script_is_read_back_from_its_trace(tmp_path: Path) -> None:
         Advance(20),
     )
     with closing(ScriptPlayer(PURGATORY)) as player:
-        played = player.play(Script("purgatory", 3, calls))
+        played = player.play(Script("purgatory", 3, (*calls, Gauge())))
     path = write_run(tmp_path / "run.jsonl", played.header, played.events, 0)
     assert script_of(path, "purgatory") == Script("purgatory", 3, calls)
-    checked = next(event.i for event in played.events if event.f == "check_and_complete")
+    checked, read = (
+        next(event.i for event in played.events if event.f == f) for f in ("check_and_complete", "gauge")
+    )
     assert script_of(path, "purgatory", checked) == Script("purgatory", 3, calls[:3])
+    assert script_of(path, "purgatory", read) == Script("purgatory", 3, (*calls, Gauge()))
 
 
 def _stays_below(script: Script) -> bool:

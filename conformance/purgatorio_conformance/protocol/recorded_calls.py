@@ -40,7 +40,7 @@ from purgatorio_spec.trace.record import PERIODIC_ADDS
 def script_of(path: Path, part: Part, until: int | None = None, last: Call | None = None) -> Script:
     """The calls of a recorded run in virtual time: all calls, or those until the event `until`. With `last`, the result
     ends with the first call that had an error, or without one, with `last`, which never returned. `quiesce` and `gauge`
-    are left out, unless `last` is one of them."""
+    are left out, unless `last` is one of them, or `until` is in a `gauge`."""
     table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
     rows = table.select(["i", "t", "ph", "f", "id", "c", "keys", "delay_ns", "deadline_t", "err"]).to_pylist()
     if last is not None:
@@ -73,6 +73,7 @@ def script_of(path: Path, part: Part, until: int | None = None, last: Call | Non
         depth += {"call": 1, "ret": -1, "at": 0}[row["ph"]]
     # If an advance ends the run, the trace may lack its return, and so its target time.
     calls += [last] if isinstance(last, Advance | Gauge | Quiesce) else []
+    calls += [Gauge() for row in rows if row["i"] == until and row["f"] == "gauge"]
     return Script(part, rows[0]["t"] if rows else 0, tuple(calls))
 
 
