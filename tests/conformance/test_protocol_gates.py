@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import itertools
+import math
 import re
 import shutil
 import sys
@@ -14,6 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import orjson
@@ -359,6 +361,25 @@ def test_each_program_is_watched_in_a_subject_of_its_own(
     first, *_ = run.noted
     assert first == "start"
     assert (run.noted[run.noted.index("b") - 1] == "anew") is virtual
+
+
+@pytest.mark.parametrize(("reached", "plays"), [(5, 6), (100, 24)])
+def test_each_step_of_a_fresh_program_is_known_after_the_step_before(
+    reached: int, plays: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In real time, each execution starts the subject again, so there are few. The steps are not listed first: their
+    list would have no end."""
+    steps = Steps(cast(Plays, SimpleNamespace(broken="", clock=None, lines=None)))
+    stops: list[PausedCall] = []
+
+    def stopped(self: Steps, _: SmallProgram, stop: PausedCall) -> None:
+        stops.append(stop)
+        self._stops_made = int(len(stops) <= reached)
+
+    monkeypatch.setattr(Steps, "_stopped_at", stopped)
+    program = SmallProgram("a", "", ((Check("a"),),), (), fresh=True)
+    orders = steps._steps_of(program, steps._counted(program), math.inf, lambda _: None)
+    assert (orders.plays, [one.steps for one in stops]) == (plays, [(step,) for step in range(plays)])
 
 
 def test_a_random_program_that_real_time_cannot_play_ends_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

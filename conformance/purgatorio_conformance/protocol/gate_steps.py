@@ -224,8 +224,9 @@ class Steps:
         """Execute the program with each of these stops. `told` gets the number of executions after each one."""
         plays = 0
         if program.fresh and self._plays.clock is None:
-            stops = [*stops]
-            stops = stops[:: max(1, -(-len(stops) // _STARTED_MOST))]
+            # A counted step is known only after the execution of the step before it.
+            every = max(1, -(-len(stops) // _STARTED_MOST)) if isinstance(stops, list) else 1
+            stops = itertools.islice(stops, 0, every * _STARTED_MOST, every)
         for stop in stops:
             if self._plays.broken:
                 return Orders(program, plays, cut=BROKEN) if plays else Orders(program, skipped=BROKEN)
