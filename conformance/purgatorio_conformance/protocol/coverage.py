@@ -116,37 +116,12 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     programs that did not run with pauses at lines."""
     found: list[tuple[str, str]] = []
     for name, part, ways in _parts(subjects):
-        looked = _looked(ways)
-        gated = [way for way in ways if way.held]
-        lacks: dict[str, list[str]] = {}
-        for orders in (orders for way in gated for orders in way.account.orders):
-            lacks.setdefault(orders.program.looks_for, []).append(orders.skipped)
-        broke_off = any(way.account.broke_off or not way.account.orders for way in gated)
-        free = any(way.kind == "free" for way in ways)
-        by_chance = (
-            {one.looks_for for one in free_programs(ways[0].description, part)} if free else set[str]()
-        )
-        by_chance |= {SEQUENCE, ANY} if free else set()
-        missing: dict[tuple[str, str], list[str]] = {}
-        units = any(way.of_units for way in ways)
-        for looks_for in (one for one in CLASSES[part] if one not in looked and not units):
-            real = bool(gated) and not any(way.virtual for way in gated)
-            none = (
-                "the gated run ended early, at a violation or a failure"
-                if broke_off
-                else "no run in virtual time"
-                if real
-                else _not_declared(ways[0].description, looks_for, bool(gated))
-            )
-            # If a broken promise prevented the programs, that is the reason: the subject lacks nothing. A reason of one
-            # mode comes last, because another mode may run the program.
-            why = min(lacks.get(looks_for, [none]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))
-            left = "tested only by chance" if looks_for in by_chance else "not tested"
-            missing.setdefault((left, why), []).append(looks_for)
-        found += [(name, f"{left} ({why}): {'; '.join(these)}") for (left, why), these in missing.items()]
+        units, looked = any(way.of_units for way in ways), _looked(ways)
+        if not units:
+            found += [(name, said) for said in _untested(part, ways)]
         rare = {
             orders.program.name: orders.skipped
-            for way in gated for orders in way.account.orders
+            for way in ways if way.held for orders in way.account.orders
             if orders.skipped.startswith(INTERVAL_ABOVE) and orders.program.looks_for in looked
         }  # fmt: skip
         found += [(name, f"not run ({next(iter(rare.values()))}): {', '.join(rare)}")] if rare else []
@@ -162,6 +137,31 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         found += [(way.name, f"left out: {way.account.left_out}") for way in ways if way.account.left_out]
         found += [(way.name, said) for way in ways for said in _unstopped(way)]
     return found
+
+
+def _untested(part: Part, ways: Sequence[CommandSubject]) -> list[str]:
+    """The classes of bugs that were not tested, or only by chance, with the reasons."""
+    looked, gated = _looked(ways), [way for way in ways if way.held]
+    lacks: dict[str, list[str]] = {}
+    for orders in (orders for way in gated for orders in way.account.orders):
+        lacks.setdefault(orders.program.looks_for, []).append(orders.skipped)
+    by_chance = set[str]()
+    if any(way.kind == "free" for way in ways):
+        by_chance = {SEQUENCE, ANY, *(one.looks_for for one in free_programs(ways[0].description, part))}
+    none = ""
+    if any(way.account.broke_off or not way.account.orders for way in gated):
+        none = "the gated run ended early, at a violation or a failure"
+    elif gated and not any(way.virtual for way in gated):
+        none = "no run in virtual time"
+    missing: dict[tuple[str, str], list[str]] = {}
+    for looks_for in (one for one in CLASSES[part] if one not in looked):
+        due = none or _not_declared(ways[0].description, looks_for, bool(gated))
+        # If a broken promise prevented the programs, that is the reason: the subject lacks nothing. A reason of one
+        # mode comes last, because another mode may run the program.
+        why = min(lacks.get(looks_for, [due]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))
+        left = "tested only by chance" if looks_for in by_chance else "not tested"
+        missing.setdefault((left, why), []).append(looks_for)
+    return [f"{left} ({why}): {'; '.join(these)}" for (left, why), these in missing.items()]
 
 
 def doubted(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
