@@ -41,7 +41,6 @@ from purgatorio_wire.history.log import (
     fetched,
     unknown_topic,
 )
-from purgatorio_wire.history.stopped_replica import stopped_spans
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
@@ -114,9 +113,8 @@ class _Asked:
 
 
 def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    spans = stopped_spans(scene.stimuli, scene.end_t)
     for fetching in _fetchings(bounds, scene, topics):
-        yield from fetching.rows(spans)
+        yield from fetching.rows()
 
 
 def sessions(bounds: Bounds, scene: Scene) -> Rows:
@@ -193,7 +191,7 @@ def compacted(_: Bounds, scene: Scene, topics: Topics) -> Rows:
 def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """F3, for a consumer's fetch that waits at a follower (KIP-392): replicated records answer it. A follower gets the
     new high watermark with its next fetch, which may wait. So the bound is half of the remaining wait."""
-    spans = stopped_spans(scene.stimuli, scene.end_t)
+    spans = scene.stopped
     for one in scene.of("fetch"):
         asked = [_Asked(part, what, topics.logs[part], said) for part, what, said in fetched(one)]
         if not one.at_second or one.behind or one.unread or one.error or len(asked) != 1:
@@ -260,7 +258,7 @@ class Fetching:
         """The latest time at which an append or another change may affect the response."""
         return self.one.watched_t if self.one.answer_t is None else self.one.answer_t
 
-    def rows(self, spans: list[tuple[int, int]]) -> Rows:
+    def rows(self) -> Rows:
         if self.one.answer_t is None and self.one.watched_t < self.deadline:
             return  # cut by the scene while it waited: no occasion
         if all(a.part.topic not in self.topics.topics for a in self.asked):
@@ -280,7 +278,7 @@ class Fetching:
         ):
             return
         if any(topic.replicas > 1 for topic in known):
-            yield from self._replicated(spans)
+            yield from self._replicated()
             return
         yield from self._placed()
         wrong = self._wrong()
@@ -706,14 +704,14 @@ class Fetching:
             else:
                 yield kept("M1")
 
-    def _replicated(self, spans: list[tuple[int, int]]) -> Rows:
+    def _replicated(self) -> Rows:
         """F9, for a fetch while an in-sync replica was stopped. F1 too, if the fetch requests records that came after
         the stop: then no event can answer the fetch before max_wait_ms."""
         one = self.one
         yield from self._woken_by_replicas()
         if one.answer_t is None:
             return
-        for begin, end in spans:
+        for begin, end in self.scene.stopped:
             if not (begin <= one.t and one.answer_t <= end):
                 continue
             for a in self.asked:

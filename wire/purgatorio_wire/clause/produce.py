@@ -42,7 +42,6 @@ from purgatorio_wire.history.log import (
     transactional,
     written_by,
 )
-from purgatorio_wire.history.stopped_replica import continued_t, stopped_spans
 from purgatorio_wire.history.transaction import CONCURRENT, INIT, Transaction, begins, renews
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
@@ -68,7 +67,6 @@ again."""
 
 
 def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
-    spans = stopped_spans(scene.stimuli, scene.end_t)
     keyed = {text(x.body, "topic") for x in scene.stimuli if text(x.body, "what") == "keys"}
     for one in scene.of("produce"):
         acks = integer(one.body, "acks")
@@ -84,7 +82,7 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 continue
             if topic.delete_t is not None:
                 done_t = topic.deleted_t or END_OF_TIME
-                if acks == -1 and any(begin <= one.t and done_t <= end for begin, end in spans):
+                if acks == -1 and any(begin <= one.t and done_t <= end for begin, end in scene.stopped):
                     due, told = one.t + one.wait_ms * MS, bool(integer(answer, "error_code"))
                     yield from deleted(bounds, one, topic, "append-waits-for-deleted", due, told)
             elif acks not in (-1, 1):
@@ -117,13 +115,13 @@ def _by_producer(
 ) -> Rows:  # fmt: skip
     """An append of valid batches: in a transaction, of an idempotent producer, or of another producer."""
     topic, log, count = topics.topics[part.topic], topics.logs[part], summed(batches, "count")
-    written, spans = written_by(batches), stopped_spans(scene.stimuli, scene.end_t)
+    written = written_by(batches)
     if transactional(batches):
         if answer is not None and topic.replicas == 1:
             yield from _in_transaction(one, part, count, written, answer, topics)
     elif written != BY_NOBODY and topic.replicas > 1:
-        if _sent_since(one, written, log, spans):
-            yield from _stopped(bounds, one, part, answer, topics, scene, spans)
+        if _sent_since(one, written, log, scene):
+            yield from _stopped(bounds, one, part, answer, topics, scene)
     elif _open_beside(one, written, log):
         if answer is not None:
             right, allowed = (
@@ -138,7 +136,7 @@ def _by_producer(
     elif topic.replicas == 1:
         yield from _acknowledged(one, part, count, answer, topics)
     else:
-        yield from _stopped(bounds, one, part, answer, topics, scene, spans)
+        yield from _stopped(bounds, one, part, answer, topics, scene)
 
 
 def _forbids(bounds: Bounds, topic: Topic, one: Exchange, batches: list[Body]) -> list[str]:
@@ -255,11 +253,11 @@ def _before(one: Exchange, written: Written, log: Log) -> list[Append]:
     return [x for x in mine if x.may_be_there and x.t < one.t]
 
 
-def _sent_since(one: Exchange, written: Written, log: Log, spans: Iterable[tuple[int, int]]) -> bool:
+def _sent_since(one: Exchange, written: Written, log: Log, scene: Scene) -> bool:
     """Whether the batch was first sent during the present stop of the replica: then the replica does not have the
     batch."""
     first_t = min((x.t for x in log.appends if x.written == written), default=one.t)
-    return any(begin <= first_t and one.t <= end for begin, end in spans)
+    return any(begin <= first_t and one.t <= end for begin, end in scene.stopped)
 
 
 def _all_taken(before: Iterable[Append], t: int) -> bool:
@@ -368,12 +366,11 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
 
 
 def _stopped(
-    bounds: Bounds, one: Exchange, part: Part, answer: Body | None, topics: Topics, scene: Scene,
-    spans: Sequence[tuple[int, int]],
-) -> Rows:  # fmt: skip
+    bounds: Bounds, one: Exchange, part: Part, answer: Body | None, topics: Topics, scene: Scene
+) -> Rows:
     """M4, M5, M6: a topic with replicas, of which one is or was stopped."""
     acks, error = integer(one.body, "acks"), integer(answer, "error_code")
-    topic = topics.topics[part.topic]
+    topic, spans = topics.topics[part.topic], scene.stopped
     until = one.until_t
     in_sync = topics.in_sync_around(part, one.t, until)
     needed = min(limit(topic.configs, "min.insync.replicas", 1), topic.replicas)
@@ -416,7 +413,7 @@ def _stopped(
             if due < end:
                 yield from _times_out(bounds, one, error, due)
             else:
-                yield _goes_on(bounds, one, error, end, continued_t(scene.stimuli, end), due)
+                yield _goes_on(bounds, one, error, end, scene.continued_t(end), due)
 
 
 def _all_healthy(bounds: Bounds, one: Exchange, error: int, follows: bool) -> Row:
@@ -436,8 +433,8 @@ def _all_healthy(bounds: Bounds, one: Exchange, error: int, follows: bool) -> Ro
 def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """M4, for a replica that left the in-sync replicas and continues: it fetches the missing records and joins them
     again. Metadata shows this after the controller has received the change."""
-    for begin, end in stopped_spans(scene.stimuli, scene.end_t):
-        on_t = continued_t(scene.stimuli, end)
+    for begin, end in scene.stopped:
+        on_t = scene.continued_t(end)
         for topic in topics.topics.values():
             asked = [(x, _in_sync(x, topic.name)) for x in scene.of("metadata")]
             fewer = [(x, count) for x, count in asked if count is not None and count < topic.replicas]

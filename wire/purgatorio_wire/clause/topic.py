@@ -51,7 +51,6 @@ from purgatorio_wire.history.log import (
     parts,
     settled_parts,
 )
-from purgatorio_wire.history.stopped_replica import continued_t, stopped_spans
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
@@ -571,7 +570,7 @@ def _with_replicas(
     # stopped.
     if error in (OUT_OF_RANGE, *EXCUSED) or not 0 < offset <= topics.logs[part].least_end(one.t):
         return
-    spans = [span for span in stopped_spans(scene.stimuli, scene.end_t) if span[0] <= one.t <= span[1]]
+    spans = [span for span in scene.stopped if span[0] <= one.t <= span[1]]
     begin, end = spans[0] if spans else (one.t, until)
     if (
         any(
@@ -583,7 +582,7 @@ def _with_replicas(
     ):
         return
     if not spans or due >= end:
-        half = (due - (continued_t(scene.stimuli, end) if spans else one.t)) // 2
+        half = (due - (scene.continued_t(end) if spans else one.t)) // 2
         promise = "an answer when the replicas have deleted the records, long before timeout_ms,"
         yield in_time(bounds, "D1", "left-to-its-time-out", one, due - half, half, promise)
         return

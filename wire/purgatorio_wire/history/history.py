@@ -335,6 +335,27 @@ class Scene:
         told = [said for one in looked for said in ([*items(one.got, "coordinators")] or [one.got or {}])]
         return bool(looked) and all(integer(said, "error_code", 15) in LOADING for said in told)
 
+    @property
+    def stopped(self) -> list[tuple[int, int]]:
+        """The times in which a replica was certainly stopped."""
+        spans: list[tuple[int, int]] = []
+        begun: int | None = None
+        for event in self.stimuli:
+            what = text(event.body, "what")
+            if what == "stopped":
+                begun = event.t
+            elif what == "continues" and begun is not None:
+                spans.append((begun, event.t))
+                begun = None
+        return [*spans, (begun, self.end_t)] if begun is not None else spans
+
+    def continued_t(self, end: int) -> int:
+        """The time at which a replica that was stopped until `end` certainly runs again. The command that resumes it
+        may take some time."""
+        return min(
+            (x.t for x in self.stimuli if x.t >= end and text(x.body, "what") == "continued"), default=end
+        )
+
     def of(self, *apis: str) -> list[Exchange]:
         return [one for one in self.exchanges if one.api in apis]
 
