@@ -398,6 +398,10 @@ REFUSED: dict[str, tuple[Sequence[Row], Sequence[str], str]] = {
     "an id again": ([*GOOD, wide("a", 5_000)], WIDE, "'a' is enqueued in row 1 and again, at another time, in row 5"),
     "the same again": ([*GOOD, GOOD[2]], WIDE, "row 3 and row 5 are equal: 'c' completed at one time"),
     "no unit": (GOOD, [one for one in WIDE if one != "unit=ms"], 'if it counts from 1970, add unit = "ms"'),
+    "no unit, and nanoseconds": (
+        [{**row, "in": row["in"] * 1_000_000} for row in GOOD[:1]],  # type: ignore[operator]
+        [one for one in WIDE if one != "unit=ms"], 'add unit = "ns"',
+    ),
     "another unit": (GOOD, [*WIDE, "unit=s"], "the unit is probably wrong"),
     "an event without a key": (events("ev 600"), LONG, "row 7: an event without its key, 'k'"),
 }  # fmt: skip
@@ -616,6 +620,10 @@ def test_a_word_that_may_end_a_request_accuses_nobody(tmp_path: Path) -> None:
     ]
     assert broken(judged(tmp_path, rows, [*LONG, "words.ignored=seen,gone"])) == {"O4": ["b"], "O5": ["b"]}
     assert judged(tmp_path, rows, [*LONG, "words.ignored=seen", "words.gone=gone"]).verdict is Verdict.PASS
+    log = written(tmp_path / "again.jsonl", [*rows, *long("out 400 b")])
+    mapping = read_mapping(None, [*LONG, "words.ignored=seen", "words.gone=gone"])
+    notes = convert_log([log], tmp_path / "again.trace.jsonl", mapping).notes
+    assert any("after their clients had given them up: 1." in text for text in notes)
     assert broken(judged(tmp_path, [*rows, *long("late 1103 b")], LONG)) == {"O4": ["b"]}
 
 

@@ -70,13 +70,19 @@ def _scaled(text: str, unit: str | None, wanted: str) -> int:
         raise BadValue(f"{text} is not a number: leave the field empty if there is no number")
     if unit is None:
         raise BadValue(
-            f'{text} is a number without a unit: if it counts from 1970, add unit = "ms" (s, ms, us or ns); '
+            f'{text} is a number without a unit: if it counts from 1970, add unit = "{_likely(text)}" (s, ms, us, ns); '
             "if it is a length of time, name its column in duration"
         )
     scaled = number * UNIT_NS[unit]
     if abs(scaled) > MAX_INT // 2:
         raise BadValue(f"{text} {unit} are more than 146 years: the unit is probably wrong")
     return int(scaled)
+
+
+def _likely(text: str) -> str:
+    """The unit in which the number counts from 1970 to a time of our century."""
+    digits = len(text.strip().partition(".")[0])
+    return "s" if digits < 12 else "ms" if digits < 15 else "us" if digits < 18 else "ns"
 
 
 def _formatted(text: str, form: str, mapping: LogMapping) -> tuple[datetime, int]:

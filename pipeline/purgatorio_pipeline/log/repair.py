@@ -30,6 +30,15 @@ def _with_known_ends(table: PointTable, mapping: LogMapping, read: Reading) -> l
     """Leaves out the requests that only an unknown word may have ended. If a client gave a request up before it ended,
     the log says nothing about later: such an end is left out."""
     notes: list[str] = []
+    ((again,),) = table.rows(
+        "SELECT count(DISTINCT p.id) FROM points p JOIN points g ON g.id = p.id AND g.what = 'gone'"
+        f" AND p.t > g.t + {mapping.skew_ns} AND p.what IN ('completed', 'timed_out')"
+    )
+    if again:
+        notes.append(
+            f"requests that ended again after their clients had given them up: {again:,}. This is not judged. If the "
+            "word of gone is a reply of your server, write it for completed"
+        )
     table.rows(
         "DELETE FROM points USING (SELECT id AS same, min(row) FILTER (what = 'gone') AS first,"
         " coalesce(min(t) FILTER (what IN ('completed', 'timed_out'))"
