@@ -11,13 +11,13 @@ known.
 from __future__ import annotations
 
 import struct
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, dropwhile, pairwise
 from typing import Final
 
-from purgatorio_wire.clause.group_description import DEAD, DELETE, EMPTY, NON_EMPTY, SUBSCRIBED
+from purgatorio_wire.clause.group_description import DEAD, DELETE, EMPTY, NON_EMPTY, STABLE, SUBSCRIBED
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Timed
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named, timed
 from purgatorio_wire.history.group import ILLEGAL_GENERATION, REBALANCING
@@ -49,6 +49,8 @@ DESCRIBES: Final = {
 }
 """The requests that describe groups, by the heartbeats of their members."""
 BEATS: Final = (BEAT, SHARE_BEAT)
+ASSIGNING, RECONCILING = "Assigning", "Reconciling"
+"""The states of a group of KIP-848 with members that is not stable."""
 JOIN, SYNC, CLASSIC_BEAT, LEAVE = "join_group", "sync_group", "heartbeat", "leave_group"
 CLASSIC: Final = (JOIN, SYNC, CLASSIC_BEAT, LEAVE)
 """The requests of classic members, which a group of KIP-848 may have too while it migrates."""
@@ -59,6 +61,8 @@ OR_MORE: Final = f"({MORE})?"
 JOINS, LEAVES, AWAY = 0, -1, -2
 """The epochs for a join, a leave, and for a static member that leaves for a while."""
 _SUBSCRIPTIONS: Final = ("subscribed_topic_names", "subscribed_topic_regex")
+_KEPT: Final = (*_SUBSCRIPTIONS, "instance_id", "rack_id", "server_assignor")
+"""The fields of a heartbeat whose last value holds until the member sends another one."""
 INVALID: Final = 42
 """INVALID_REQUEST, which also some brokers answer whose share groups are disabled."""
 UNKNOWN_MEMBER, NO_GROUP, FENCED_ID, FENCED_EPOCH, IN_USE, STALE, OFF = 25, 69, 82, 110, 111, 113, 35
@@ -153,6 +157,8 @@ class _Member:
     topics: tuple[str, ...] = ()
     classic: bool = False
     away: bool = False
+    said: dict[str, object] = field(default_factory=dict)
+    """The last value of each field of `_KEPT` that it has sent."""
     retold: bool = False
     """Whether its assignment has changed in its epoch: Kafka takes no former epoch then."""
     overdue: bool = False
@@ -341,7 +347,7 @@ class _Group:
         else:
             settled = self.change is None and holder.held == holder.told
             del self.members[name]
-            yield from self._taken(text(one.body, "member_id"), epoch, one, returns=True)
+            yield from self._taken(text(one.body, "member_id"), epoch, one, holder)
             told, now = assignment(one.got), integer(one.got, "member_epoch")
             if settled:
                 right = told == holder.told and now == holder.epoch
@@ -405,27 +411,60 @@ class _Group:
             return
         if error not in (0, NO_GROUP) or (error and not self.members):
             return
-        told = {
-            text(x, "member_id"): (integer(x, "member_epoch"), assignment(x) or frozenset())
-            for x in items(said, "members")
-        }
+        told = {text(x, "member_id"): x for x in items(said, "members")}
         wanted = {name: (x.epoch, x.told) for name, x in self.members.items()}
-        right = told.keys() == wanted.keys() and (state in (EMPTY, DEAD)) is not bool(wanted)
+        seen = {name: (integer(x, "member_epoch"), assignment(x) or frozenset()) for name, x in told.items()}
         known = self.topics.topics.values()
         there = {x.id for x in known if x.delete_t is None or x.delete_t > one.ended_t}
+        right = told.keys() == wanted.keys() and (state in (EMPTY, DEAD)) is not bool(wanted)
         # Some brokers list what a member must still revoke, too. Kafka leaves out the partitions of deleted topics.
         right = right and all(
             epoch == member.epoch
             and {x for x in member.told if x[0] in there} <= its <= member.told | member.held
-            for name, (epoch, its) in told.items()
+            for name, (epoch, its) in seen.items()
             for member in [self.members[name]]
         )
-        allowed, seen = (
+        allowed, shown = (
             ", ".join(f"{name} in epoch {epoch} with {len(its)} partitions" for name, (epoch, its) in sorted(x.items()))
-            for x in (wanted, told)
+            for x in (wanted, seen)
         )  # fmt: skip
-        seen = f"{named(error)}, {state}, {seen}"
-        yield checked("G13", "other-answer", one, right, allowed or f"{EMPTY}, no member", seen)
+        if right and told:
+            right = not (other := ", ".join((*self._other_state(said), *self._other_members(told))))
+            shown += f"; {other}"
+        shown = f"{named(error)}, {state}, {shown}"
+        yield checked("G13", "other-answer", one, right, allowed or f"{EMPTY}, no member", shown)
+
+    def _other_state(self, said: Body) -> Iterator[str]:
+        """What a description of a group with members says otherwise: no epoch is above that of the group, and the state
+        follows from the epochs and the assignments."""
+        epoch, target, state = (said.get(x) for x in ("group_epoch", "assignment_epoch", "group_state"))
+        epochs = {x.epoch for x in self.members.values()}
+        its = [
+            [owned(next(items({"held": [x.get(y)]}, "held"), None)) for y in ("assignment", "target_assignment")]
+            for x in items(said, "members")
+        ]
+        allowed = {STABLE, RECONCILING} if epochs == {target} else {RECONCILING}
+        allowed = {STABLE} if self.shares else allowed if epoch == target else {ASSIGNING}
+        if not max(epochs) <= integer(said, "assignment_epoch") <= integer(said, "group_epoch"):
+            yield f"group epoch {epoch}, assignment epoch {target}"
+        if state not in allowed or (state == STABLE and not self.shares and any(x != y for x, y in its)):
+            yield f"state {state}, {len(its)} members with assignment and target {its}"
+        asks = Counter(x for member in self.members.values() if (x := member.said.get("server_assignor")))
+        if asks and asks[text(said, "assignor_name")] < max(asks.values()):
+            yield f"assignor {said.get('assignor_name')}, asked for {dict(asks)}"
+
+    def _other_members(self, told: Mapping[str, Body]) -> Iterator[str]:
+        """The fields of described members that are not those of their heartbeats."""
+        for name, x in told.items():
+            member = self.members[name]
+            fields = {y: member.said.get(y) or "" for y in ("instance_id", "rack_id", _SUBSCRIPTIONS[1])}
+            fields |= {"member_type": int(not member.classic), "instance_id": member.instance}
+            if not member.classic:
+                fields[_SUBSCRIPTIONS[0]] = sorted({*texts(member.said, _SUBSCRIPTIONS[0])})
+            for field_name, right in fields.items():
+                seen = x.get(field_name) or type(right)()
+                if field_name in x and (sorted(seen) if isinstance(seen, list) else seen) != right:
+                    yield f"{field_name} {seen} of {name}"
 
     def _looked(self, one: Exchange) -> Rows:
         """G15, for an OffsetFetch that names a member and its epoch. Others may look without."""
@@ -443,7 +482,7 @@ class _Group:
                 cause: Way = "wrong-argument-accepted" if wanted else "refused"
                 yield checked("G15", cause, one, error == wanted, f"{named(wanted)}: {about}", named(error))
 
-    def _taken(self, name: str, epoch: int, one: Exchange, *, returns: bool = False) -> Rows:
+    def _taken(self, name: str, epoch: int, one: Exchange, returns: _Member | None = None) -> Rows:
         if epoch == AWAY and (goes := self.members[name]).instance:
             goes.away, goes.held, goes.revokes = True, goes.told, None
             return
@@ -453,17 +492,19 @@ class _Group:
         topics = subscription(one.body, self.topics)
         self.matches |= bool(text(one.body, "subscribed_topic_regex"))
         if epoch == JOINS:
-            if name not in self.members and not returns:
+            if name not in self.members and returns is None:
                 yield from self._changes(one, topics)
-            rebalance_ns = integer(one.body, "rebalance_timeout_ms") * MS
+            rebalance_ns, former = integer(one.body, "rebalance_timeout_ms") * MS, returns or self.members.get(name)
             self.members[name] = _Member(
-                one, rebalance_ns, instance=text(one.body, "instance_id"), topics=topics
-            )
+                one, rebalance_ns, instance=text(one.body, "instance_id"), topics=topics,
+                said={} if former is None else former.said,
+            )  # fmt: skip
         elif topics != self.members[name].topics and any(one.body.get(x) is not None for x in _SUBSCRIPTIONS):
             yield from self._changes(one, topics)
             self.members[name].topics = topics
         member, now = self.members[name], integer(one.got, "member_epoch")
         member.heard = one
+        member.said = member.said | {x: one.body[x] for x in _KEPT if one.body.get(x) is not None}
         if isinstance(one.body.get("topic_partitions"), list):
             member.held = member.told | (member.held & owned(one.body))
         before = member.told

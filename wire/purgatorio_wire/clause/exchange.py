@@ -1,12 +1,15 @@
 """The clauses X1 to X4: the response to any request."""
 
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row, Rows, after, answered_with, broken, checked, kept, undecided
-from purgatorio_wire.history.history import OF_2_0, Exchange, Lane, Scene, integer, items, text
+from purgatorio_wire.history.history import BUSY, LOADING, OF_2_0, Exchange, Lane, Scene, integer, items, text
 from purgatorio_wire.history.log import (
     NAMED,
+    OF_LAG,
     UNKNOWN_TOPIC,
     Part,
     Topics,
@@ -24,6 +27,23 @@ _OF_TOPICS: Final = frozenset({
     "offset_commit", "describe_configs", "describe_producers", "offset_for_leader_epoch",
 })  # fmt: skip
 
+EMPTY: Final[Mapping[str, tuple[object, ...]]] = {
+    "authorized_operations": (-(1 << 31),), "documentation": (None, ""), "synonyms": ([],),
+}  # fmt: skip
+"""The fields that a request may include, with their values if it does not."""
+_NAMES: Final = ("name", "topic", "topic_name")
+"""The fields with the name of a topic."""
+_REPEATED: Final = frozenset({
+    "member_id", "group_instance_id", "group_id", "transactional_id", "topic_id", "resource_type", "replication_factor",
+})  # fmt: skip
+"""The fields of a request that its response repeats."""
+_READS: Final = {
+    "metadata": "", "list_groups": "", "list_transactions": "", "describe_client_quotas": "", "offset_fetch": "",
+    "find_coordinator": "coordinators", OF_LAG: "groups", "elect_leaders": "",
+}  # fmt: skip
+"""Requests that no scene sends with wrong arguments, with the list of their results."""
+OFF: Final = 35
+"""UNSUPPORTED_VERSION: the broker, or a setting, does not have this kind of groups."""
 PATIENCE_MS: Final = 5000
 """A request without a response for this long after its requested wait counts as unanswered."""
 
@@ -175,21 +195,65 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
 
 
 def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """X4. The occasions are the responses to requests that name topics, partitions, members or groups."""
+    """X4. The occasions are the responses, except those that a quota delays: they may be empty."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for said in (said for one in scene.of("create_topics") for said in items(one.got, "topics")):
+        if text(said, "topic_id") and not integer(said, "error_code"):
+            names[text(said, "topic_id")].add(text(said, "name"))
     for one in scene.exchanges:
-        if one.api not in NAMED or one.got is None or one.throttled_ms:
-            continue  # a request that a quota delays may have an empty response, as Kafka's fetches do
-        for bodies in asked_and_told(one):
+        if one.got is None or one.throttled_ms:
+            continue
+        if one.api not in ("produce", "fetch"):
+            flags = {name: value for name, value in one.body.items() if name.startswith("include_")}
+            wrong = ", ".join((*_odd(one.got, flags, names), *_other(one.body, one.got)))
+            yield checked("X4", "other-field", one, not wrong, "fields that fit the request", wrong)
+        for said in [one.got, *items(one.got, _READS[one.api])] if one.api in _READS else ():
+            yield answered_with("X4", "refused", one, integer(said, "error_code"), 0, "", {*BUSY, *LOADING, OFF})
+        for bodies in asked_and_told(one) if one.api in NAMED else ():
             asked, told = (list(parts(*each)) for each in zip(bodies, NAMED[one.api], strict=True))
-            if not asked or integer(bodies[1], "error_code"):
+            if integer(bodies[1], "error_code") or (not asked and not _names_none(one, bodies[0])):
                 continue  # a request about all topics names none; nor do old versions that are about one group
-            names, told_names = (sorted(part for part, _ in held) for held in (asked, told))
-            right = told_names in (names, sorted({*names}))  # what is named twice may be answered once
-            allowed, seen = (", ".join(_words(one, part) for part, _ in held) for held in (asked, told))
-            seen = f"an answer that contains {seen or 'nothing'}"
-            yield checked("X4", "partition-missing", one, right, f"an answer that contains {allowed}", seen)
+            named, told_names = (sorted(part for part, _ in held) for held in (asked, told))
+            right = told_names in (named, sorted({*named}))  # what is named twice may be answered once
+            allowed, seen = (", ".join(_words(one, part) for part, _ in held) or "nothing" for held in (asked, told))
+            wanted = f"an answer that contains {allowed}"
+            yield checked("X4", "partition-missing", one, right, wanted, f"an answer that contains {seen}")
+            if {*named} == {*told_names}:
+                wrong = ", ".join(x for part, said in told for x in _other(dict(asked)[part], said))
+                yield checked("X4", "other-field", one, not wrong, "the fields of the request", wrong)
             if scene.name:  # requests outside of scenes name topics of scenes
                 yield from _not_there(one, told, topics)
+
+
+def _names_none(one: Exchange, asked: Body) -> bool:
+    """Whether a request has an empty list. (Metadata 0 is about all topics then, and a fetch about its session.)"""
+    excepted = one.api in ("fetch", "delete_topics") or (one.api == "metadata" and not one.version)
+    return asked.get(NAMED[one.api][0][0]) == [] and not excepted
+
+
+def _odd(said: Body, flags: Body, names: Mapping[str, set[str]]) -> Iterator[str]:
+    """The fields of a response that the request did not include, and the topic ids with the name of another topic.
+    `flags`: what the request includes. `names`: the names of the created topics by id."""
+    for name, value in said.items():
+        for each in value if isinstance(value, list) else (value,):
+            if isinstance(each, dict):
+                yield from _odd(each, flags, names)
+        empty = next((EMPTY[x] for x in EMPTY if name.endswith(x)), (value,))
+        asked = [wanted for flag, wanted in flags.items() if name.endswith(flag.removeprefix("include_"))]
+        if asked and not any(asked) and value not in empty:
+            yield f"{name} {value}"
+    name, known = next(filter(None, (text(said, x) for x in _NAMES)), ""), names.get(text(said, "topic_id"))
+    if known and name and not {name, text(said, "topic_id")} & known or (
+        said.get("is_internal") and any(name in x for x in names.values())
+    ):  # fmt: skip
+        yield f"{name} with topic id {said.get('topic_id')}, internal: {said.get('is_internal')}"
+
+
+def _other(asked: Body, told: Body) -> Iterator[str]:
+    """The fields of a response that repeat a field of the request, with another value."""
+    for name in _REPEATED & asked.keys() & told.keys():
+        if {asked[name], told[name]}.isdisjoint((None, "", -1)) and asked[name] != told[name]:
+            yield f"{name} {told[name]}"
 
 
 def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> Rows:

@@ -7,7 +7,7 @@ from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
 from purgatorio_wire.history.finding import Rows, after, broken, checked, in_time, named
-from purgatorio_wire.history.history import Exchange, Lane, Scene, integer, items, text
+from purgatorio_wire.history.history import BUSY, Exchange, Lane, Scene, integer, items, text
 from purgatorio_wire.history.log import fetched, produced, summed
 from purgatorio_wire.trace.record import Body
 
@@ -19,6 +19,8 @@ WINDOW_S: Final = 11
 TIMES: Final = 2
 """A client that has sent or received this many times its quota is certainly above it."""
 LEAST_GAP_NS: Final = 1000 * MS
+EXACT, DEFAULT, ANY = range(3)
+"""The match types of a component of a filter. No scene sets a quota of the default name."""
 EXCEEDED: Final = 89
 """THROTTLING_QUOTA_EXCEEDED."""
 STRICT: Final = {"create_topics": (6, "topics"), "create_partitions": (3, "results")}
@@ -37,23 +39,39 @@ def quotas(bounds: Bounds, scene: Scene) -> Rows:
 
 
 def quotas_described(scene: Scene) -> Rows:
-    """The occasions are DescribeClientQuotas requests with exact names, which only this scene uses. A broker may learn
-    of a quota late, but it does not return to a former one."""
+    """The occasions are AlterClientQuotas, and DescribeClientQuotas for names that only this scene uses. (Other clients
+    may have quotas with names of the same type.) A broker may learn of a quota late, but it does not return to a former
+    one."""
+    for one in scene.of("alter_client_quotas"):
+        changed = {_names(x) for x in items(one.body, "entries")}
+        told = {_names(x): integer(x, "error_code") for x in items(one.got, "entries")}
+        if one.got is not None and BUSY.isdisjoint(told.values()):
+            allowed = f"no error for {[sorted(x) for x in changed]}"
+            yield checked("Q1", "altered", one, told == dict.fromkeys(changed, 0), allowed, f"{told}")
     since: dict[Names, int] = {}
     for one in scene.of("describe_client_quotas"):
         if one.got is None or one.error:
             continue
-        asked = {(text(x, "entity_type"), text(x, "match")) for x in items(one.body, "components")}
+        asked = {text(x, "entity_type"): x for x in items(one.body, "components")}
+        own = all(integer(x, "match_type") == EXACT for x in asked.values())
         told = {_names(x): _values(items(x, "values")) for x in items(one.got, "entries")}
         states = _states(scene, one.ended_t)
-        for names in {*told, *states}:
-            selected = names == asked if one.body.get("strict") else names >= asked
+        for names in {*(told if own else ()), *states}:
+            selected = all(any(_matches(x, *name) for name in names) for x in asked.values())
+            selected = selected and (not one.body.get("strict") or len(names) == len(asked))
             may = states.get(names, [{}])[since.get(names, 0) :] if selected else [{}]
             seen = told.get(names, {})
-            allowed = f"{' or '.join(map(str, may))} of {sorted(names)} for the filter {sorted(asked)}"
+            allowed = f"{' or '.join(map(str, may))} of {sorted(names)} for the filter {[*asked.values()]}"
             yield checked("Q1", "described", one, seen in may, allowed, f"{seen}")
             if selected and seen in may:
                 since[names] = since.get(names, 0) + may.index(seen)
+
+
+def _matches(component: Body, kind: str, name: str) -> bool:
+    """Whether a component of a filter selects a name of this type: the exact name, the default, or any name."""
+    how = integer(component, "match_type")
+    right = how == ANY or (how == EXACT and text(component, "match") == name)
+    return kind == text(component, "entity_type") and right
 
 
 def _states(scene: Scene, until: int) -> dict[Names, list[Values]]:

@@ -4,7 +4,7 @@ ListOffsets, and OffsetForLeaderEpoch."""
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Final
@@ -38,6 +38,7 @@ from purgatorio_wire.history.history import (
 )
 from purgatorio_wire.history.log import (
     COMMITTED,
+    DEFAULT,
     EPOCH_FAR,
     GONE,
     NAMED,
@@ -191,9 +192,9 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def settings_changed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """A1: IncrementalAlterConfigs changes the settings of each topic that exists, unless one of its values is
+    """A1: IncrementalAlterConfigs or AlterConfigs changes the settings of each topic that exists, unless one of its values is
     invalid."""
-    for one in scene.of("incremental_alter_configs"):
+    for one in scene.of("incremental_alter_configs", "alter_configs"):
         told = {part.topic: integer(said, "error_code") for part, said in parts(one.got, NAMED[one.api][1])}
         for asked in items(one.body, "resources"):
             name, topic = text(asked, "resource_name"), topics.topics.get(text(asked, "resource_name"))
@@ -232,6 +233,7 @@ def settings_described(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             ]
             what = "the altered settings"
             yield from _seen(bounds, "A1", asked, new.done_t, {0}, what, "other-setting")
+    shown = dict[tuple[str, str], object]()
     for one in scene.of("describe_configs"):
         wanted = {
             text(x, "resource_name"): {*texts(x, "configuration_keys")} for x in items(one.body, "resources")
@@ -246,17 +248,42 @@ def settings_described(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 right = {name for name in keys if all(name in each for each in held)} <= told <= keys
                 allowed, seen = (f"the settings {', '.join(sorted(names))}" for names in (keys, told))
                 yield checked("A1", "other-setting", one, right, allowed, seen)
-            for x in items(said, "configs"):
-                name, value = text(x, "name"), text(x, "value")
-                may = {each[name] for each in held if name in each}
-                own = integer(x, "config_source") == OF_THE_TOPIC
-                if may:
-                    allowed = f"{name} {' or '.join(sorted(may))}"
-                    right = value in may or (not own and any(name not in each for each in held))
-                    yield checked("A1", "other-setting", one, right, allowed, f"{name} {value}")
-                elif name not in topic.named_settings:
-                    seen = f"{name} {value} of the topic"
-                    yield checked("A1", "other-setting", one, not own, f"no {name} of the topic itself", seen)
+            yield _settings_told(one, topic, held, said, shown)
+    for one in scene.of("create_topics"):
+        for said in items(one.got, "topics"):
+            topic = topics.topics.get(text(said, "name"))
+            if topic is not None and topic.made_t == one.answer_t and not integer(said, "error_code"):
+                yield _settings_told(one, topic, [topic.configs], said, shown)
+
+
+def _settings_told(
+    one: Exchange, topic: Topic, held: Sequence[Mapping[str, str]], said: Body, shown: dict[tuple[str, str], object]
+) -> Row:  # fmt: skip
+    allowed, seen = next(_wrong_settings(one, topic, held, said, shown), ("", ""))
+    return checked("A1", "other-setting", one, not allowed, allowed, seen)
+
+
+def _wrong_settings(
+    one: Exchange, topic: Topic, held: Sequence[Mapping[str, str]], said: Body, shown: dict[tuple[str, str], object]
+) -> Iterator[tuple[str, str]]:  # fmt: skip
+    """What is allowed and what a response says, for each of its settings of a topic that is wrong. `held`: the settings
+    that may be in effect. `shown`: what former responses said of a setting, which holds for every topic: its default,
+    its type, and whether it can be changed."""
+    removed = {text(x, "name") for new in topic.altered for x in new.changes if integer(x, "config_operation") == DELETE}
+    for x in items(said, "configs"):
+        name, value, source = text(x, "name"), text(x, "value"), integer(x, "config_source")
+        own, may, lacks = source == OF_THE_TOPIC, {y[name] for y in held if name in y}, any(name not in y for y in held)
+        seen, hidden = f"{name} {value}, of source {source}", "config_source" not in x
+        if may and not (value in may and (own or hidden or name in removed)) and (own or not lacks):
+            yield f"{name} {' or '.join(sorted(may))}", seen
+        if not may and own and (name not in topic.named_settings or name != THE_LIST):
+            yield f"no {name} of the topic itself", seen
+        first = next(items(x, "synonyms"), {"value": value, "source": DEFAULT})
+        if one.body.get("include_synonyms") and (text(first, "value"), integer(first, "source")) != (value, source):
+            yield f"the synonym {seen}, first", f"{x.get('synonyms')}"
+        for what in ("read_only", "is_sensitive", "config_type", *(("value",) if source == DEFAULT else ())):
+            if what in x and (known := shown.setdefault((name, what), x[what])) != x[what]:
+                yield f"{what} {known} of {name}, as before", f"{x[what]}"
 
 
 def _crowd_ns(bounds: Bounds, made_t: Sequence[int], topic: Topic) -> int:

@@ -41,7 +41,8 @@ GONE: Final = frozenset({UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID})
 
 def unknown_topic(one: Exchange) -> int:
     """The error for a topic that does not exist; requests by id have another one (KIP-516)."""
-    return UNKNOWN_TOPIC_ID if one.version >= BY_ID.get(one.api, END_OF_TIME) else UNKNOWN_TOPIC
+    by_id = any(text(x, "topic_id") for x in items(one.body, "topics")) if one.api == "delete_topics" else False
+    return UNKNOWN_TOPIC_ID if by_id or one.version >= BY_ID.get(one.api, END_OF_TIME) else UNKNOWN_TOPIC
 
 
 class Part(NamedTuple):
@@ -354,7 +355,7 @@ class Topics:
         gather: Mapping[str, Callable[[Exchange], None]] = {
             "create_topics": topics._create, "delete_topics": topics._delete, "create_partitions": topics._grow,
             "produce": topics._produce, "fetch": topics._fetch, "delete_records": topics._delete_records,
-            "metadata": topics._metadata, "incremental_alter_configs": topics._alter,
+            "metadata": topics._metadata, "incremental_alter_configs": topics._alter, "alter_configs": topics._alter,
             "describe_configs": topics._describe,
         }  # fmt: skip
         for one in exchanges:
@@ -425,7 +426,9 @@ class Topics:
         for asked in items(one.body, "resources"):
             topic = self.topics.get(text(asked, "resource_name"))
             if topic is not None and one.answer_t is not None and done.get(topic.name) == 0:
-                topic.altered.append(Change(one.t, one.answer_t, [*items(asked, "configs")]))
+                others = topic.named_settings if one.api == "alter_configs" else ()  # which it resets
+                changes = [*({"name": x, "config_operation": 1} for x in others), *items(asked, "configs")]
+                topic.altered.append(Change(one.t, one.answer_t, changes))
 
     def _describe(self, one: Exchange) -> None:
         for said in items(one.got, "results"):
@@ -433,10 +436,12 @@ class Topics:
                 for new in topic.altered:
                     if new.done_t <= one.t and new.shown_in(said):
                         new.shown_t = min(new.shown_t, one.ended_t)
-                topic.defaults |= {
+                defaults = {
                     text(x, "name"): text(x, "value")
                     for x in items(said, "configs") if integer(x, "config_source") == DEFAULT
                 }  # fmt: skip
+                for topic in self.topics.values():
+                    topic.defaults |= defaults
 
     def _delete(self, one: Exchange) -> None:
         errors = _errors(one, "responses")
@@ -550,7 +555,11 @@ FETCHED: Final = (
 FORGOTTEN: Final = ("forgotten_topics_data", "topic", "partitions", "")
 OTHERS: Final = (("topics", "name", "partitions", "partition_index"),) * 2
 NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
-    "produce": PRODUCED, "fetch": FETCHED, "list_offsets": OTHERS, "delete_records": OTHERS,
+    "produce": PRODUCED, "fetch": FETCHED,
+    "share_acknowledge": (
+        ("topics", "topic", "partitions", "partition_index"), ("responses", "topic", "partitions", "partition_index"),
+    ),
+    "list_offsets": OTHERS, "delete_records": OTHERS,
     "offset_commit": OTHERS, "offset_delete": OTHERS,
     "add_partitions_to_txn": (
         ("v3_and_below_topics", "name", "partitions", ""),
@@ -570,7 +579,10 @@ NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
         ("consumer_group_describe", "share_group_describe"), (("group_ids", "", "", ""), ("groups", "group_id", "", ""))
     ),
     "describe_configs": (("resources", "resource_name", "", ""), ("results", "resource_name", "", "")),
-    "incremental_alter_configs": (("resources", "resource_name", "", ""), ("responses", "resource_name", "", "")),
+    **dict.fromkeys(
+        ("incremental_alter_configs", "alter_configs"),
+        (("resources", "resource_name", "", ""), ("responses", "resource_name", "", "")),
+    ),
     "describe_producers": ((*OTHERS[0][:2], "partition_indexes", ""), OTHERS[1]),
     "describe_transactions": (
         ("transactional_ids", "", "", ""), ("transaction_states", "transactional_id", "", ""),
@@ -603,9 +615,13 @@ def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:
 
 
 def asked_and_told(one: Exchange) -> Iterator[tuple[Body, Body]]:
-    """A request with its response. An OffsetFetch with several groups is split by group."""
+    """A request with its response. A request about the offsets of several groups is split by group. A DeleteTopics names
+    all its topics in one list."""
     got = one.got or {}
-    if one.api != "offset_fetch" or "groups" not in one.body:
+    if one.api == "delete_topics" and one.body.get("topics"):
+        yield {"topic_names": [text(x, "name") for x in items(one.body, "topics")]}, got
+        return
+    if one.api not in ("offset_fetch", OF_LAG) or "groups" not in one.body:
         yield one.body, got
         return
     told = {text(said, "group_id"): said for said in items(got, "groups")}

@@ -49,8 +49,10 @@ KEYS, LAST_OF_B = "ababc", 3
 COMPACTED: Final = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
 COMPACTED_MS: Final = 45_000
 """Kafka looks for topics to compact every 15 s."""
+RESET: Final = 4
+"""An AlterConfigs that does not name the setting."""
 SETTINGS: Final[Sequence[tuple[str, str, Sequence[tuple[int, str | None]]]]] = (
-    ("max.message.bytes", f"{SMALL_BATCH}", ((SET, f"{100 * SMALL_BATCH}"), (SET, f"{SMALL_BATCH}"))),
+    ("max.message.bytes", f"{SMALL_BATCH}", ((SET, f"{100 * SMALL_BATCH}"), (SET, f"{SMALL_BATCH}"), (RESET, None))),
     ("message.timestamp.type", "LogAppendTime", ()),
     ("cleanup.policy", "compact", ()),
     ("cleanup.policy", "", ((APPEND, "compact"), (SUBTRACT, "delete"), (DELETE, None))),
@@ -190,12 +192,13 @@ async def _describe(
 ) -> Body | None:
     """Describes these settings of topics (None: all)."""
     of = {"resource_type": OF_TOPIC, "configuration_keys": keys}
-    asked = {"resources": [{**of, "resource_name": one} for one in topics]}
+    more = {name: play.rng.random() < 0.5 for name in ("include_synonyms", "include_documentation")}
+    asked = {"resources": [{**of, "resource_name": one} for one in topics], **more}
     return (await play.ask(conn, "describe_configs", asked)).body
 
 
 def _altered(topic: str, *changes: tuple[str, int, str | None]) -> dict[str, object]:
-    """The part of IncrementalAlterConfigs about a topic."""
+    """The part of IncrementalAlterConfigs or AlterConfigs about a topic."""
     configs = [{"name": name, "config_operation": by, "value": value} for name, by, value in changes]
     return {"resource_type": OF_TOPIC, "resource_name": topic, "configs": configs}
 
@@ -267,15 +270,20 @@ async def topic_settings(play: Play) -> None:
         for at, (how, to, dry) in enumerate(tried if alters else ()):
             both = (setting, how, to), (UNREAD_SETTING, SET, f"{play.rng.randrange(1, 1000)}")
             wrong = both[1], (("flush.ms", *WRONG_CHANGES[at - 1]) if at else both[1])
+            api = "incremental_alter_configs" if how != RESET else "alter_configs"
+            if how == RESET:
+                if not play.offers(api):
+                    continue
+                both = both[1:]
             named = [_altered(topic, *both), _altered(beside, *wrong), _altered(play.unique("unmade"), *both)]
             asked = {"resources": play.rng.sample(named, 3), "validate_only": dry}
-            got = await play.ask(writer, "incremental_alter_configs", asked)
+            got = await play.ask(writer, api, asked)
             told = {text(x, "resource_name"): codes(x) for x in items(got.body, "responses")}
             late_ms = 0 if dry or told.get(topic) else play.broker.declared.late_topics_ms * TOPIC_TIMES
             async for _ in play.tries(100, within_ms=late_ms):
                 body = await _describe(play, writer, topic, beside, keys=(setting, UNREAD_SETTING))
                 shown = [text(x, "value") for one in items(body, "results") for x in items(one, "configs")]
-                if both[1][2] in shown:
+                if both[-1][2] in shown:
                     break
             await play.pause(play.broker.declared.late_topics_ms)
             await _describe(play, writer, topic, beside, keys=(setting, UNREAD_SETTING))
