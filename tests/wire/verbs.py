@@ -191,7 +191,12 @@ def say(
     conn: str = "", lock: int = 5000,
 ) -> int:  # fmt: skip
     """A ShareAcknowledge, with the error of the response and the errors of its partitions."""
-    body = {"group_id": "s", "member_id": member, "share_session_epoch": epoch, "topics": _said(said) if said else []}
+    body = {
+        "group_id": "s",
+        "member_id": member,
+        "share_session_epoch": epoch,
+        "topics": _said(said) if said else [],
+    }
     part = {"partition_index": 0, "error_code": told}
     responses = [{"topic_id": "u", "partitions": [part]}] if said else []
     got = {"error_code": error, "acquisition_lock_timeout_ms": lock, "responses": responses}

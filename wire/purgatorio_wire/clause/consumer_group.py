@@ -66,6 +66,7 @@ _KEPT: Final = (*_SUBSCRIPTIONS, "instance_id", "rack_id", "server_assignor")
 INVALID: Final = 42
 """INVALID_REQUEST, which also some brokers answer whose share groups are disabled."""
 UNKNOWN_MEMBER, NO_GROUP, FENCED_ID, FENCED_EPOCH, IN_USE, STALE, OFF = 25, 69, 82, 110, 111, 113, 35
+RANGE, UNIFORM = "range", "uniform"
 NO_ASSIGNOR, UNSUPPORTED = "purgatorio-nobody", 112
 """The name of an assignor that no broker has, and its error, UNSUPPORTED_ASSIGNOR."""
 NO_PATTERN, INVALID_PATTERN = "(", 128
@@ -440,7 +441,10 @@ class _Group:
         epoch, target, state = (said.get(x) for x in ("group_epoch", "assignment_epoch", "group_state"))
         epochs = {x.epoch for x in self.members.values()}
         its = [
-            [owned(next(items({"held": [x.get(y)]}, "held"), None)) for y in ("assignment", "target_assignment")]
+            [
+                owned(next(items({"held": [x.get(y)]}, "held"), None))
+                for y in ("assignment", "target_assignment")
+            ]
             for x in items(said, "members")
         ]
         allowed = {STABLE, RECONCILING} if epochs == {target} else {RECONCILING}
@@ -449,9 +453,8 @@ class _Group:
             yield f"group epoch {epoch}, assignment epoch {target}"
         if state not in allowed or (state == STABLE and not self.shares and any(x != y for x, y in its)):
             yield f"state {state}, {len(its)} members with assignment and target {its}"
-        asks = Counter(x for member in self.members.values() if (x := member.said.get("server_assignor")))
-        if asks and asks[text(said, "assignor_name")] < max(asks.values()):
-            yield f"assignor {said.get('assignor_name')}, asked for {dict(asks)}"
+        if self._votes and self._votes[text(said, "assignor_name")] < max(self._votes.values()):
+            yield f"assignor {said.get('assignor_name')}, requested: {dict(self._votes)}"
 
     def _other_members(self, told: Mapping[str, Body]) -> Iterator[str]:
         """The fields of described members that are not those of their heartbeats."""
@@ -494,7 +497,10 @@ class _Group:
         if epoch == JOINS:
             if name not in self.members and returns is None:
                 yield from self._changes(one, topics)
-            rebalance_ns, former = integer(one.body, "rebalance_timeout_ms") * MS, returns or self.members.get(name)
+            rebalance_ns, former = (
+                integer(one.body, "rebalance_timeout_ms") * MS,
+                returns or self.members.get(name),
+            )
             self.members[name] = _Member(
                 one, rebalance_ns, instance=text(one.body, "instance_id"), topics=topics,
                 said={} if former is None else former.said,
@@ -609,6 +615,7 @@ class _Group:
             )
             if not all_given or len(epochs) > 1 or min(epochs) <= self.least_epoch:
                 return
+            yield from self._balanced(one)
         by = self._by(self.since_t, self.since_t, None if one is None else t, t)
         if one is not None or t > by.limit_t:
             change, self.change = self.change, None
@@ -617,6 +624,28 @@ class _Group:
                 return
             promise = "every partition is assigned, and each member has a new epoch,"
             yield timed("G14", "not-assigned-in-time", change, by, promise, self.since_t, what="assigned")
+
+    @property
+    def _votes(self) -> Counter[object]:
+        """The assignors that the members requested, each with the number of members."""
+        return Counter(x for member in self.members.values() if (x := member.said.get("server_assignor")))
+
+    def _balanced(self, one: Exchange) -> Rows:
+        """Whether members with one subscription share the partitions of each topic (range), or all partitions
+        (uniform), equally. Each member votes for an assignor when it joins."""
+        votes = self._votes.most_common()
+        if (
+            self.shares
+            or not votes
+            or (len(votes) > 1 and votes[0][1] == votes[1][1])
+            or len(self.subscribed) > 1
+        ):
+            return
+        of = {x.id if votes[0][0] == RANGE else "" for x in self._named()}
+        sizes = [[sum(not x or x == topic for topic, _ in y.told) for y in self.members.values()] for x in of]
+        right = all(max(x) - min(x) <= 1 for x in sizes) or votes[0][0] not in (RANGE, UNIFORM)
+        allowed, seen = f"equal shares: the assignor is {votes[0][0]}", f"{sizes} partitions"
+        yield checked("G14", "unbalanced", one, right, allowed, seen)
 
     def _named(self) -> list[Topic]:
         """The topics of the subscriptions whose number of partitions is known."""

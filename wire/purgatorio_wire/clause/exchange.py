@@ -208,14 +208,18 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             wrong = ", ".join((*_odd(one.got, flags, names), *_other(one.body, one.got)))
             yield checked("X4", "other-field", one, not wrong, "fields that fit the request", wrong)
         for said in [one.got, *items(one.got, _READS[one.api])] if one.api in _READS else ():
-            yield answered_with("X4", "refused", one, integer(said, "error_code"), 0, "", {*BUSY, *LOADING, OFF})
+            yield answered_with(
+                "X4", "refused", one, integer(said, "error_code"), 0, "", {*BUSY, *LOADING, OFF}
+            )
         for bodies in asked_and_told(one) if one.api in NAMED else ():
             asked, told = (list(parts(*each)) for each in zip(bodies, NAMED[one.api], strict=True))
             if integer(bodies[1], "error_code") or (not asked and not _names_none(one, bodies[0])):
                 continue  # a request about all topics names none; nor do old versions that are about one group
             named, told_names = (sorted(part for part, _ in held) for held in (asked, told))
             right = told_names in (named, sorted({*named}))  # what is named twice may be answered once
-            allowed, seen = (", ".join(_words(one, part) for part, _ in held) or "nothing" for held in (asked, told))
+            allowed, seen = (
+                ", ".join(_words(one, part) for part, _ in held) or "nothing" for held in (asked, told)
+            )
             wanted = f"an answer that contains {allowed}"
             yield checked("X4", "partition-missing", one, right, wanted, f"an answer that contains {seen}")
             if {*named} == {*told_names}:
@@ -243,9 +247,8 @@ def _odd(said: Body, flags: Body, names: Mapping[str, set[str]]) -> Iterator[str
         if asked and not any(asked) and value not in empty:
             yield f"{name} {value}"
     name, known = next(filter(None, (text(said, x) for x in _NAMES)), ""), names.get(text(said, "topic_id"))
-    if known and name and not {name, text(said, "topic_id")} & known or (
-        said.get("is_internal") and any(name in x for x in names.values())
-    ):  # fmt: skip
+    internal = said.get("is_internal") and any(name in x for x in names.values())
+    if internal or (known and name and not {name, text(said, "topic_id")} & known):
         yield f"{name} with topic id {said.get('topic_id')}, internal: {said.get('is_internal')}"
 
 

@@ -44,10 +44,10 @@ def quotas_described(scene: Scene) -> Rows:
     one."""
     for one in scene.of("alter_client_quotas"):
         changed = {_names(x) for x in items(one.body, "entries")}
-        told = {_names(x): integer(x, "error_code") for x in items(one.got, "entries")}
-        if one.got is not None and BUSY.isdisjoint(told.values()):
+        errors = {_names(x): integer(x, "error_code") for x in items(one.got, "entries")}
+        if one.got is not None and BUSY.isdisjoint(errors.values()):
             allowed = f"no error for {[sorted(x) for x in changed]}"
-            yield checked("Q1", "altered", one, told == dict.fromkeys(changed, 0), allowed, f"{told}")
+            yield checked("Q1", "altered", one, errors == dict.fromkeys(changed, 0), allowed, f"{errors}")
     since: dict[Names, int] = {}
     for one in scene.of("describe_client_quotas"):
         if one.got is None or one.error:

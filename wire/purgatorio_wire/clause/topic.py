@@ -192,8 +192,8 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def settings_changed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """A1: IncrementalAlterConfigs or AlterConfigs changes the settings of each topic that exists, unless one of its values is
-    invalid."""
+    """A1: IncrementalAlterConfigs or AlterConfigs changes the settings of each topic that exists, unless one of its
+    values is invalid."""
     for one in scene.of("incremental_alter_configs", "alter_configs"):
         told = {part.topic: integer(said, "error_code") for part, said in parts(one.got, NAMED[one.api][1])}
         for asked in items(one.body, "resources"):
@@ -269,17 +269,25 @@ def _wrong_settings(
     """What is allowed and what a response says, for each of its settings of a topic that is wrong. `held`: the settings
     that may be in effect. `shown`: what former responses said of a setting, which holds for every topic: its default,
     its type, and whether it can be changed."""
-    removed = {text(x, "name") for new in topic.altered for x in new.changes if integer(x, "config_operation") == DELETE}
+    changes = [x for new in topic.altered for x in new.changes]
+    removed = {text(x, "name") for x in changes if integer(x, "config_operation") == DELETE}
     for x in items(said, "configs"):
         name, value, source = text(x, "name"), text(x, "value"), integer(x, "config_source")
-        own, may, lacks = source == OF_THE_TOPIC, {y[name] for y in held if name in y}, any(name not in y for y in held)
+        own, may, lacks = (
+            source == OF_THE_TOPIC,
+            {y[name] for y in held if name in y},
+            any(name not in y for y in held),
+        )
         seen, hidden = f"{name} {value}, of source {source}", "config_source" not in x
         if may and not (value in may and (own or hidden or name in removed)) and (own or not lacks):
             yield f"{name} {' or '.join(sorted(may))}", seen
         if not may and own and (name not in topic.named_settings or name != THE_LIST):
             yield f"no {name} of the topic itself", seen
         first = next(items(x, "synonyms"), {"value": value, "source": DEFAULT})
-        if one.body.get("include_synonyms") and (text(first, "value"), integer(first, "source")) != (value, source):
+        if one.body.get("include_synonyms") and (text(first, "value"), integer(first, "source")) != (
+            value,
+            source,
+        ):
             yield f"the synonym {seen}, first", f"{x.get('synonyms')}"
         for what in ("read_only", "is_sensitive", "config_type", *(("value",) if source == DEFAULT else ())):
             if what in x and (known := shown.setdefault((name, what), x[what])) != x[what]:
@@ -658,9 +666,13 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                         allowed = f"offset {alone}, of the only record with timestamp {time_ms}"
                         yield checked("L1", "by-time", one, offset == alone, allowed, f"offset {offset}")
             elif which in told[part] and not log.deletes_t and not error:
-                last = told[part][which]  # or one before it has that time too
-                allowed = f"a record at offset {last} or before, which was appended with timestamp {which}"
-                yield checked("L1", "by-time", one, 0 <= offset <= last, allowed, f"offset {offset}")
+                last, time_ms = told[part][which], integer(said, "timestamp", which)
+                # One before it may have that time too.
+                allowed = (
+                    f"a record at offset {last} or before, which was appended with timestamp {which} or later"
+                )
+                seen = f"offset {offset}, timestamp {time_ms}"
+                yield checked("L1", "by-time", one, 0 <= offset <= last and time_ms >= which, allowed, seen)
             if which in (SINCE_EVER, LARGEST_TIME) and not error and offset >= 0:
                 told[part].setdefault(integer(said, "timestamp", -1), offset)
 

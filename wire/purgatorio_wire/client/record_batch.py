@@ -60,13 +60,13 @@ class BatchFacts:
 
 def batch_of(
     values: Sequence[bytes | None], timestamp_ms: int = 0, written: Written = BY_NOBODY, attributes: int = 0,
-    key: bytes | None = None, falls: bool = False,
+    key: bytes | None = None, peaks: bool = False,
 ) -> bytes:  # fmt: skip
     """A batch of records with these values, as a producer sends it. All records have the same key (or none) and the
-    same timestamp. `falls`: the timestamp of each record is 1 s less than that of the record before."""
+    same timestamp. `peaks`: the second record has this timestamp, and the others 1 s less for each record between."""
     records = tuple(
         Record(
-            attributes=i8(0), timestamp=_at(timestamp_ms - number * 1000 * falls), offset=i64(number), key=key,
+            attributes=i8(0), timestamp=_at(timestamp_ms - abs(number - 1) * 1000 * peaks), offset=i64(number), key=key,
             value=value, headers=(),
         )
         for number, value in enumerate(values)
@@ -87,10 +87,10 @@ def _at(timestamp_ms: int) -> TZAwareMicros:
 @lru_cache(256)
 def filler(
     size: int, records: int, timestamp_ms: int, written: Written = BY_NOBODY, attributes: int = 0,
-    falls: bool = False,
+    peaks: bool = False,
 ) -> bytes:  # fmt: skip
     """A batch of `records` records of `size` bytes each."""
-    return batch_of([b"." * size] * records, timestamp_ms, written, attributes, falls=falls)
+    return batch_of([b"." * size] * records, timestamp_ms, written, attributes, peaks=peaks)
 
 
 def compressed(batch: bytes) -> bytes:

@@ -41,7 +41,9 @@ GONE: Final = frozenset({UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID})
 
 def unknown_topic(one: Exchange) -> int:
     """The error for a topic that does not exist; requests by id have another one (KIP-516)."""
-    by_id = any(text(x, "topic_id") for x in items(one.body, "topics")) if one.api == "delete_topics" else False
+    by_id = (
+        any(text(x, "topic_id") for x in items(one.body, "topics")) if one.api == "delete_topics" else False
+    )
     return UNKNOWN_TOPIC_ID if by_id or one.version >= BY_ID.get(one.api, END_OF_TIME) else UNKNOWN_TOPIC
 
 
@@ -615,8 +617,8 @@ def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:
 
 
 def asked_and_told(one: Exchange) -> Iterator[tuple[Body, Body]]:
-    """A request with its response. A request about the offsets of several groups is split by group. A DeleteTopics names
-    all its topics in one list."""
+    """A request with its response. A request about the offsets of several groups is split by group. A DeleteTopics
+    names all its topics in one list."""
     got = one.got or {}
     if one.api == "delete_topics" and one.body.get("topics"):
         yield {"topic_names": [text(x, "name") for x in items(one.body, "topics")]}, got

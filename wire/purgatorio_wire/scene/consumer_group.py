@@ -42,6 +42,8 @@ from purgatorio_wire.scene.play import CONSUMER, PROTOCOL, Play, consumer_data
 from purgatorio_wire.scene.spec import scene
 
 PARTITIONS: Final = 4
+ODD: Final = 3
+"""The number of partitions of a topic that two members cannot share equally."""
 FIRST_PATTERNS: Final = 1
 """The first version of these heartbeats with regular expressions."""
 MODERN: Final = 9
@@ -217,16 +219,17 @@ def _named(owns: Owned) -> list[dict[str, object]]:
 
 
 async def consumers(
-    play: Play, count: int, rebalance_ms: int = 30_000, api: str = BEAT, by_pattern: bool = False
+    play: Play, count: int, rebalance_ms: int = 30_000, api: str = BEAT, by_pattern: bool = False,
+    later: tuple[str, ...] = (),
 ) -> list[Consumer]:  # fmt: skip
-    """Members of a new group, of which the first has joined. They subscribe to a topic. `by_pattern`: they name it by a
-    regular expression."""
+    """Members of a new group, of which the first has joined. They subscribe to a new topic, and to these topics.
+    `by_pattern`: they name the new topic by a regular expression."""
     play.need(api)
     topic, group = await play.topic(PARTITIONS), await play.group()
     made = [
         Consumer(
             play, await play.open("consumer"), group, topic, own_id(play), rebalance_ms, api=api,
-            pattern=topic + OR_MORE if by_pattern else None,
+            pattern=topic + OR_MORE if by_pattern else None, later=later,
         ) for _ in range(count)
     ]  # fmt: skip
     play.broker.made.beating.setdefault((api, group), set()).update(one.id for one in made)
@@ -363,6 +366,20 @@ async def migrated(play: Play) -> None:
     await first.leave()
     await settled([modern], now)
     await modern.leave()
+
+
+@scene("groups", "G14 unbalanced, G14 not-assigned-in-time, G13 other-answer", seconds=110)
+async def assignors(play: Play) -> None:
+    """The members subscribe to topics with odd numbers of partitions. The second member requests the assignor range.
+    When it has left, the third member requests the assignor uniform."""
+    more = [await play.topic(ODD) for _ in range(2)]
+    first, *others = await consumers(play, 3, later=tuple(more))
+    now = await settled([first], 0, PARTITIONS + 2 * ODD)
+    for one, assignor in zip(others, ("range", "uniform"), strict=True):
+        one.assignor = assignor
+        now = await settled([first, one], now, PARTITIONS + 2 * ODD)
+        await one.leave()
+    await first.leave()
 
 
 @scene("groups", "G15 not-removed, G14 not-assigned-in-time, G15 removed-too-early", seconds=110)

@@ -27,6 +27,8 @@ PACKED_SHARE: Final = 0.25
 """The share of compressed appends among the appends that race with a fetch."""
 WAITERS: Final = 20
 PURGED_MS: Final = 8000
+DIVERGES: Final = 12
+"""The first version of Fetch with the epoch of the last record."""
 PASSED: Final = 1200
 """More than 1000, the default of fetch.purgatory.purge.interval.requests."""
 PASSING: Final = 40
@@ -220,10 +222,11 @@ async def _fetch_session(play: Play, version: int) -> None:
         return
 
     async def ask(
-        parts: Sequence[tuple[str, int, int]], *appended: tuple[str, int], wait_ms: int = wait, least: int = 1
-    ) -> None:
-        """The next fetch of the session, while something is appended."""
-        fetch = play.fetch(reader, parts, max_wait_ms=wait_ms, min_bytes=least, session=one)
+        parts: Sequence[tuple[str, int, int]], *appended: tuple[str, int], wait_ms: int = wait, least: int = 1,
+        last: int = -1,
+    ) -> None:  # fmt: skip
+        """The next fetch of the session, while something is appended. `last`: the epoch of the last record."""
+        fetch = play.fetch(reader, parts, max_wait_ms=wait_ms, min_bytes=least, last_epoch=last, session=one)
         for part in appended:
             await play.pause(60)
             await play.ask_all(play.produce(writer, part, size=100))
@@ -251,6 +254,8 @@ async def _fetch_session(play: Play, version: int) -> None:
     # The response reports it each time, not only the first time.
     await ask([(topic, 1, 1000)])
     await ask([])
+    if (last := await play.epoch(topic)) >= 0 and version >= DIVERGES:
+        await ask([(topic, 1, 1000)], last=last)
     await ask([(topic, 1, 2)], (other, 0))
     if play.offers("delete_records", "F5"):
         await play.ask_all(play.delete_records(writer, [(topic, 1, 1)]))

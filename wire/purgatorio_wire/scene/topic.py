@@ -52,7 +52,11 @@ COMPACTED_MS: Final = 45_000
 RESET: Final = 4
 """An AlterConfigs that does not name the setting."""
 SETTINGS: Final[Sequence[tuple[str, str, Sequence[tuple[int, str | None]]]]] = (
-    ("max.message.bytes", f"{SMALL_BATCH}", ((SET, f"{100 * SMALL_BATCH}"), (SET, f"{SMALL_BATCH}"), (RESET, None))),
+    (
+        "max.message.bytes",
+        f"{SMALL_BATCH}",
+        ((SET, f"{100 * SMALL_BATCH}"), (SET, f"{SMALL_BATCH}"), (RESET, None)),
+    ),
     ("message.timestamp.type", "LogAppendTime", ()),
     ("cleanup.policy", "compact", ()),
     ("cleanup.policy", "", ((APPEND, "compact"), (SUBTRACT, "delete"), (DELETE, None))),
@@ -268,6 +272,7 @@ async def topic_settings(play: Play) -> None:
             await _describe(play, writer, beside, topic, keys=(setting, UNREAD_SETTING))
         tried = [(*one, False) for one in changes] + [(*one, True) for one in changes[:1]]
         for at, (how, to, dry) in enumerate(tried if alters else ()):
+            both: Sequence[tuple[str, int, str | None]]
             both = (setting, how, to), (UNREAD_SETTING, SET, f"{play.rng.randrange(1, 1000)}")
             wrong = both[1], (("flush.ms", *WRONG_CHANGES[at - 1]) if at else both[1])
             api = "incremental_alter_configs" if how != RESET else "alter_configs"
@@ -320,7 +325,7 @@ async def partitions(play: Play) -> None:
     """CreatePartitions with validate_only, with more partitions, with the same number, with fewer, with a topic twice,
     with a wrong number of placements (the last four are refused), and with more again. Then elections that are not
     needed, ListOffsets, and OffsetForLeaderEpoch. The existing partitions keep their records and waiting fetches. An
-    append to a new partition answers the fetch that waits on it. In the last batch, the first record has the largest
+    append to a new partition answers the fetch that waits on it. In the last batch, the second record has the largest
     timestamp."""
     topic = await play.topic(partitions=1)
     writer = await play.open("writer")
@@ -388,8 +393,11 @@ async def partitions(play: Play) -> None:
         newest_ms = (int(time.time()) + 3) * 1000
         got = await play.produce(writer, (topic, 3), records=3, newest_ms=newest_ms)
         base = integer(first_append(got.body), "base_offset", -1)
-        play.stimulus("newest", topic=topic, partition=3, offset=base, time_ms=newest_ms)
-        await play.ask_all(play.list_offsets(writer, [(topic, 3, -3)]))
+        play.stimulus(
+            "newest", topic=topic, partition=3, offset=base + 1 if base >= 0 else -1, time_ms=newest_ms
+        )
+        for which in (-3, newest_ms):
+            await play.ask_all(play.list_offsets(writer, [(topic, 3, which)]))
 
 
 async def _delete_at(
