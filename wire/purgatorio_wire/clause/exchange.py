@@ -37,6 +37,13 @@ _REPEATED: Final = frozenset({
     "member_id", "group_instance_id", "group_id", "transactional_id", "topic_id", "resource_type", "replication_factor",
 })  # fmt: skip
 """The fields of a request that its response repeats."""
+_SAME: Final[Mapping[str, tuple[str, ...]]] = {
+    "node_id": ("host", "port"), "cluster_id": ("cluster_id",), "api_key": ("min_version", "max_version"),
+}  # fmt: skip
+"""The fields that do not change during a scene: those of each broker, of the cluster, and of each API."""
+_NEEDLESS: Final = (
+    "diverging_epoch", "current_leader", "snapshot_id", "preferred_read_replica", "record_errors", "error_message",
+)  # fmt: skip
 _READS: Final = {
     "metadata": "", "list_groups": "", "list_transactions": "", "describe_client_quotas": "", "offset_fetch": "",
     "find_coordinator": "coordinators", OF_LAG: "groups", "elect_leaders": "",
@@ -197,16 +204,17 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
 def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     """X4. The occasions are the responses, except those that a quota delays: they may be empty."""
     names: dict[str, set[str]] = defaultdict(set)
+    shown = dict[str, object]()
     for said in (said for one in scene.of("create_topics") for said in items(one.got, "topics")):
         if text(said, "topic_id") and not integer(said, "error_code"):
             names[text(said, "topic_id")].add(text(said, "name"))
     for one in scene.exchanges:
         if one.got is None or one.throttled_ms:
             continue
-        if one.api not in ("produce", "fetch"):
-            flags = {name: value for name, value in one.body.items() if name.startswith("include_")}
-            wrong = ", ".join((*_odd(one.got, flags, names), *_other(one.body, one.got)))
-            yield checked("X4", "other-field", one, not wrong, "fields that fit the request", wrong)
+        flags = {name: value for name, value in one.body.items() if name.startswith("include_")}
+        body = {**one.got, **dict.fromkeys(("responses",) if one.api in ("produce", "fetch") else ())}
+        wrong = ", ".join((*_odd(body, flags, names, shown), *_other(one.body, one.got), *_needless(one)))
+        yield checked("X4", "other-field", one, not wrong, "fields that fit the request", wrong)
         for said in [one.got, *items(one.got, _READS[one.api])] if one.api in _READS else ():
             yield answered_with(
                 "X4", "refused", one, integer(said, "error_code"), 0, "", {*BUSY, *LOADING, OFF}
@@ -235,13 +243,14 @@ def _names_none(one: Exchange, asked: Body) -> bool:
     return asked.get(NAMED[one.api][0][0]) == [] and not excepted
 
 
-def _odd(said: Body, flags: Body, names: Mapping[str, set[str]]) -> Iterator[str]:
-    """The fields of a response that the request did not include, and the topic ids with the name of another topic.
-    `flags`: what the request includes. `names`: the names of the created topics by id."""
+def _odd(said: Body, flags: Body, names: Mapping[str, set[str]], shown: dict[str, object]) -> Iterator[str]:
+    """The fields of a response that the request did not include, the topic ids with the name of another topic, and what
+    former responses (`shown`) said otherwise of the cluster. `flags`: what the request includes. `names`: the names of
+    the created topics by id."""
     for name, value in said.items():
         for each in value if isinstance(value, list) else (value,):
             if isinstance(each, dict):
-                yield from _odd(each, flags, names)
+                yield from _odd(each, flags, names, shown)
         empty = next((EMPTY[x] for x in EMPTY if name.endswith(x)), (value,))
         asked = [wanted for flag, wanted in flags.items() if name.endswith(flag.removeprefix("include_"))]
         if asked and not any(asked) and value not in empty:
@@ -250,6 +259,28 @@ def _odd(said: Body, flags: Body, names: Mapping[str, set[str]]) -> Iterator[str
     internal = said.get("is_internal") and any(name in x for x in names.values())
     if internal or (known and name and not {name, text(said, "topic_id")} & known):
         yield f"{name} with topic id {said.get('topic_id')}, internal: {said.get('is_internal')}"
+    for what, fields in _SAME.items():
+        if {what, *fields} <= said.keys():
+            told = [said[x] for x in fields]
+            if shown.setdefault(f"{what} {said[what] if fields[0] != what else ''}", told) != told:
+                yield f"{fields} {told} of {what} {said[what]}"
+    brokers = {integer(x, "node_id") for x in items(said, "brokers")}
+    if brokers and integer(said, "controller_id", -1) not in {-1, *brokers}:
+        yield f"controller {said.get('controller_id')}"
+
+
+def _needless(one: Exchange) -> Iterator[str]:
+    """The fields of a partition without an error that only an error or another request gives a value."""
+    if one.api not in ("produce", "fetch"):
+        return
+    asked = dict(parts(one.body, NAMED[one.api][0]))
+    for part, said in parts(one.got, NAMED[one.api][1]):
+        for name in _NEEDLESS if not integer(said, "error_code") else ():
+            value = said.get(name)
+            held = [*value.values()] if isinstance(value, dict) else [value]
+            diverges = name == "diverging_epoch" and integer(asked.get(part), "last_fetched_epoch", -1) >= 0
+            if not diverges and any(x not in (None, "", [], -1) for x in held):
+                yield f"{name} {value} of {part}"
 
 
 def _other(asked: Body, told: Body) -> Iterator[str]:
