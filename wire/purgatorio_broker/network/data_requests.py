@@ -22,11 +22,10 @@ from purgatorio_broker.network.record_batch import (
     Invalid,
     Written,
     batches_of,
-    first_offset,
-    last_timestamp_ms,
     new_records,
     stamped,
     stored,
+    times_ms,
 )
 from purgatorio_broker.network.reply import Reply, Request
 from purgatorio_broker.network.topic_requests import MOST_BYTES
@@ -342,8 +341,7 @@ def _no_data(code: int) -> Values:
 
 
 def list_offsets(node: Node, request: Request) -> None:
-    """Kafka's ListOffsets, 1 to 9. A timestamp is compared with the largest timestamp of each batch. So the answer is
-    the first offset of a batch, not of the exact record."""
+    """Kafka's ListOffsets, 1 to 9. Of a compressed batch, only the largest timestamp and the first offset are known."""
     replica = request.fields.number("replica_id", CONSUMER)
     isolation = _isolation(replica, request.fields.number("isolation_level"))
 
@@ -368,17 +366,10 @@ def _look_up(replica: Partition, wanted_ms: int, isolation: Isolation, epoch: in
         return -1, -1
     if wanted_ms in (_EARLIEST, _EARLIEST_LOCAL):
         return -1, replica.log_start()
-    batches = _batches(replica, end)
+    times = (found for record in replica.records(end) if record.contents for found in times_ms(record))
     if wanted_ms == _NEWEST:
-        newest = max(batches, key=lambda found: found[0], default=None)
-        return (-1, -1) if newest is None else newest
-    return next((found for found in batches if found[0] >= wanted_ms), (-1, -1))
-
-
-def _batches(replica: Partition, end: int) -> list[tuple[int, int]]:
-    """The largest time and the first offset of each batch below `end`."""
-    found = [record for record in replica.records(end) if record.contents]
-    return [(last_timestamp_ms(record), first_offset(record)) for record in found]
+        return max(times, key=lambda found: found[0], default=(-1, -1))
+    return next((found for found in times if found[0] >= wanted_ms), (-1, -1))
 
 
 def delete_records(node: Node, request: Request) -> None:

@@ -142,9 +142,29 @@ def first_offset(record: Record) -> int:
     return record.offset - int.from_bytes((record.contents or b"")[_LAST_DELTA], "big")
 
 
-def last_timestamp_ms(record: Record) -> int:
-    """The largest time of the batch that ends in this record of a log."""
-    return int.from_bytes((record.contents or b"")[_LAST_TIMESTAMP], "big", signed=True)
+def times_ms(record: Record) -> Iterator[tuple[int, int]]:
+    """The time and the offset of each record of the batch that ends in this record of a log. If the batch is
+    compressed, or has the time of its append: the largest time and the first offset."""
+    contents, base = record.contents or b"", first_offset(record)
+    attributes, last_delta, first_ms, last_ms = unpack_from(">hiqq", contents, _CRC_FROM)
+    if attributes & (_COMPRESSION | _APPEND_TIME):
+        yield last_ms, base
+        return
+    at = _HEADER.size
+    for number in range(last_delta + 1):
+        size, since = _varint(contents, at)
+        yield first_ms + _varint(contents, since + 1)[0], base + number
+        at = since + size
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number of variable length, and the place after it."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if data[at - 1] < 0x80:
+            return (value >> 1) ^ -(value & 1), at
 
 
 def _placed(record: Record) -> bytes:

@@ -253,6 +253,7 @@ def describe_configs(node: Node, request: Request) -> None:
         _MIN_IN_SYNC: node.settings.min_in_sync,
     }  # fmt: skip
     results: list[Values] = []
+    synonyms = request.fields.number("include_synonyms")
     for entry in request.fields.entries("resources"):
         kind, name = entry.number("resource_type"), entry.text("resource_name")
         topic = node.cluster.topic(name) if kind == _TOPIC_RESOURCE else None
@@ -271,8 +272,14 @@ def describe_configs(node: Node, request: Request) -> None:
                 "resource_type": kind,
                 "resource_name": name,
                 "configs": [
-                    {"name": key, "value": value, "config_source": _OF_TOPIC if key in own else _DEFAULT}
+                    {
+                        "name": key,
+                        "value": value,
+                        "config_source": source,
+                        "synonyms": [{"name": key, "value": value, "source": source}] if synonyms else [],
+                    }
                     for key, value in configs.items()
+                    for source in (_OF_TOPIC if key in own else _DEFAULT,)
                     if not keys or key in keys
                 ],
             }

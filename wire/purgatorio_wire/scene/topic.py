@@ -9,9 +9,11 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Final
 
+from purgatorio_wire.clause.quota import ANY, DEFAULT, EXACT
 from purgatorio_wire.clause.topic import APPEND, DELETE, NO_VALUE, OF_TOPIC, SET, SUBTRACT
 from purgatorio_wire.client.connection import API_KEYS, Connection, NoAnswer, Sent
 from purgatorio_wire.client.message import versions_of
@@ -485,8 +487,9 @@ async def slow_reader(play: Play) -> None:
 @scene("connections", "Q1 not-throttled, Q1 throttled-without-quota, Q1 late")
 async def throttled(play: Play) -> None:
     """The quota of a client becomes smaller while the client appends and fetches. Its removal with validate_only has no
-    effect. The client appends, fetches, and creates partitions (with validate_only) beyond its quota, and sends further
-    requests at once. Another client sends requests at the same time. Then the quota is removed."""
+    effect. Filters of all types describe it. The client appends, fetches, and creates partitions (with validate_only)
+    beyond its quota, and sends further requests at once. Another client sends requests at the same time. Then the quota
+    is removed."""
     play.need("alter_client_quotas")
     topic, client = await play.topic(), play.unique("q")
     clients = (("client-id", client),)
@@ -508,6 +511,11 @@ async def throttled(play: Play) -> None:
     ]
     dry = {**quota_of(clients, None), "validate_only": True}
     await play.ask(await play.admin(), "alter_client_quotas", dry)
+    for how, strict in product((EXACT, DEFAULT, ANY), (False, True)):
+        named = {"entity_type": "client-id", "match_type": how, "match": client if how == EXACT else None}
+        if play.offers("describe_client_quotas"):
+            asked = {"components": [named], "strict": strict}
+            await play.ask(await play.admin(), "describe_client_quotas", asked)
     if not await play.quota(clients, QUOTA_PARTITIONS / 3, PARTITION_QUOTAS):
         await play.pause(QUOTA_HEARD_MS)
         made = {"name": play.unique("t"), **ONE, "num_partitions": QUOTA_PARTITIONS}
