@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Final
 
 from purgatorio_wire.clause.consumer_group import AWAY, BEAT, MORE, OR_MORE
+from purgatorio_wire.clause.quota import ANY, DEFAULT, EXACT
 from purgatorio_wire.clause.topic import PAGES
 from purgatorio_wire.client.connection import Connection, NoAnswer
 from purgatorio_wire.client.record_batch import batch_bytes
@@ -58,7 +59,6 @@ NAMES: Final = " ab"
 """The names of users and clients with quotas. The first means that the quota has none of this type."""
 QUOTAS: Final = 8
 """The number of pairs of such names."""
-EXACT: Final = 0
 PER_S: Final = 1 << 30
 """A quota that no client of the run reaches."""
 ACKNOWLEDGE_TYPES: Final = {
@@ -634,8 +634,14 @@ async def quota(lane: Lane, number: Quota, removed: Third = False) -> None:
 
 @request("quotas", quotas=2)
 async def describe_quota(lane: Lane, number: Quota, strict: Half = False) -> None:
-    """`describe_quota 5` describes the quota by a filter (`strict`: by a strict one)."""
+    """`describe_quota 5` describes the quota by a filter (`strict`: by a strict one) of its names, of the default name,
+    or of any name."""
     if lane.play.offers("describe_client_quotas"):
-        of = lane.quota(number)
-        named = [{"entity_type": kind, "match_type": EXACT, "match": name} for kind, name in of]
+        how = {
+            kind: lane.play.rng.choice((EXACT, EXACT, EXACT, DEFAULT, ANY)) for kind, _ in lane.quota(number)
+        }
+        named = [
+            {"entity_type": kind, "match_type": how[kind], "match": None if how[kind] else name}
+            for kind, name in lane.quota(number)
+        ]
         await lane.play.ask(lane.conn, "describe_client_quotas", {"components": named, "strict": strict})
