@@ -188,7 +188,8 @@ class HashedWheel(Calls):
         a drain submitted, returns False at once, because the task would wait for itself. After False, the wheel refuses
         new tasks, but still runs."""
         self._require_made_here()
-        inside = self._is_inside()
+        with self._drains:
+            inside = self._executor.is_current() or self._handing.get()
         with self._lock:
             self._closed.set(True)
             self._changed.notify_all()
@@ -359,15 +360,9 @@ class HashedWheel(Calls):
             self._exits.caught(error, f"wheel-{self.name}")
         return False
 
-    def _is_inside(self) -> bool:
-        """Whether a task of this wheel calls. Waits for the end of another thread's drain."""
-        with self._drains:
-            return self._executor.is_current() or self._handing.get()
-
     def _end_threads(self) -> None:
-        inside = self._is_inside()
-        with self._lock:
-            worker = self._worker.get()
+        with self._drains, self._lock:
+            worker, inside = self._worker.get(), self._handing.get() or self._executor.is_current()
         joined = worker is not None and not inside and not worker.is_current()
         if worker is not None and joined:
             worker.join()
