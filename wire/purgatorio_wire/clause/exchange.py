@@ -28,9 +28,9 @@ _OF_TOPICS: Final = frozenset({
 })  # fmt: skip
 
 EMPTY: Final[Mapping[str, tuple[object, ...]]] = {
-    "authorized_operations": (-(1 << 31),), "documentation": (None, ""), "synonyms": ([],),
+    "authorized_operations": (-(1 << 31), 0), "documentation": (None, ""), "synonyms": ([],),
 }  # fmt: skip
-"""The fields that a request may include, with their values if it does not."""
+"""The fields that a request may include, with their values if it does not. (Kafka 2.3 writes no operations, 0.)"""
 _NAMES: Final = ("name", "topic", "topic_name")
 """The fields with the name of a topic."""
 _REPEATED: Final = frozenset({
