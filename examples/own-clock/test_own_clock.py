@@ -39,6 +39,7 @@ def subject(promise):
         profile=promise.profile,
         make=Adapter,  # called at the start of each run
         # The tick, and how early and late a task may start. Without `early_ns`, T1 is SKIPPED; without `late_ns`, T2.
+        # 2 s is for a busy machine. pytest prints the largest lateness that it saw: choose a smaller bound by it.
         constants=lambda plan: TimerConstants(tick_ns=MS, early_ns=MS, late_ns=2_000 * MS),
         # Delays: `least_ns`, `most_ns`, multiples of `unit_ns`; `cancels=False` if the adapter has no `cancel`.
         shape=PlanShape(most_ns=3_600_000 * MS),
@@ -52,7 +53,7 @@ def purgatorio_subject():
     return subject
 
 
-# `size` is lacking: without a method `size` of the adapter, the clause T5 is SKIPPED.
+# With a method `size` of the adapter, T5 is judged too. With a method `reset`, write `offers=("reset",)`.
 PROMISE = Promise("timer", tick_ns=MS, lacks={"size": "threading.Timer does not count its tasks"})
 
 

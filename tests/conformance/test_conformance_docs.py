@@ -7,7 +7,7 @@ import pytest
 import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
 from docs.makers.marked import listing
 from purgatorio_conformance.suite import gated
-from purgatorio_conformance.suite.contract import LACKS, Promise
+from purgatorio_conformance.suite.contract import LACKS, BadPromise, Promise
 from purgatorio_conformance.suite.gated import scenarios_of
 
 pytest_plugins = ["pytester"]
@@ -82,8 +82,82 @@ def test_a_timer_with_its_own_clock_may_offer_a_reset(cancel: str, pytester: pyt
         .replace("seeds=(1, 2), timers=200", "timers=8")
     )
     pytester.makepyfile(test_my_timer=source)
-    result = pytester.runpytest_inprocess("-q", "-k", "T11")
-    assert result.parseoutcomes() == {"failed" if cancel == "pass" else "passed": 1, "deselected": 6}
+    result = pytester.runpytest_inprocess("-q", "-k", "T11-periodic")
+    assert result.parseoutcomes() == {"failed" if cancel == "pass" else "passed": 1, "deselected": 12}
+
+
+SIZED = """
+    def __init__(self):
+        self.timers = []
+
+    def size(self):
+        return SIZE
+
+    def add(self, delay_ns, task):
+        self.timers.append(threading.Timer(max(0, delay_ns) / 1e9, task))
+        self.timers[-1].daemon = True
+        self.timers[-1].start()
+        return self.timers[-1]
+
+    def cancel"""
+
+
+@pytest.mark.parametrize(
+    ("size", "outcome"),
+    [
+        ("sum(not one.finished.is_set() for one in self.timers)", "passed"),
+        ("-5", "failed"),
+        (None, "skipped"),
+    ],
+)
+def test_a_timer_with_its_own_clock_may_have_a_size(
+    size: str | None, outcome: str, pytester: pytest.Pytester
+) -> None:
+    """It is read between calls and at the end. Without one, T5 is SKIPPED, and never UNKNOWN."""
+    source = (
+        block("real_time")
+        .replace(", lacks={", ")  # ")
+        .replace("most_ns=3_600_000 * MS", "most_ns=3_600_000 * MS, span_ns=90 * MS, longest_ns=80 * MS")
+    )
+    if size is not None:
+        source = source.replace("\n    def cancel", SIZED.replace("SIZE", size))
+    pytester.makepyfile(test_my_timer=source)
+    result = pytester.runpytest_inprocess("-q", "-k", "T5-plan", "--purgatorio-unknown=fail", "-rs")
+    assert result.parseoutcomes()[outcome] == 1, result.outlines
+    if size is None:
+        result.stdout.fnmatch_lines(["*the subject lacks size: the adapter has no method size*"])
+
+
+NOT_ATOMIC = """
+        handle.seen = not handle.finished.is_set()
+        handle.seen = handle.seen is True
+        handle.seen = handle.seen is True
+        handle.seen = handle.seen is True
+        handle.cancel()
+        return handle.seen
+"""
+
+
+def test_threads_of_a_timer_with_its_own_clock_pause_at_lines(pytester: pytest.Pytester) -> None:
+    """A cancel that looks first, and then cancels, is caught between its lines. A PASS points to the explorer, and says
+    how late the latest task was. `offers` without a comma, and a missing method, are errors of the user."""
+    source = block("real_time").replace("        handle.cancel()\n", NOT_ATOMIC)
+    source = source.replace('Promise("timer"', 'Promise("timer-cancel-barrier"').replace(
+        "most_ns=3_600_000 * MS", "most_ns=3_600_000 * MS, span_ns=300 * MS, longest_ns=200 * MS"
+    )
+    pytester.makepyfile(test_my_timer=source)
+    result = pytester.runpytest_inprocess("-q", "-k", "T4-pauses or T2")
+    assert result.parseoutcomes() == {"failed": 1, "passed": 1, "deselected": 7}, result.outlines
+    result.stdout.fnmatch_lines(
+        ["purgatorio: my threads: the latest task started * late, of 2 s that late_ns*"]
+    )
+    pytester.makepyfile(
+        test_my_timer=source.replace("tick_ns=MS, lacks", "tick_ns=MS, offers=('reset',), lacks")
+    )
+    result = pytester.runpytest_inprocess("-q", "-k", "T1-plan")
+    result.stdout.fnmatch_lines(["*UsageError: the timer has no reset(handle, delay_ns)*"])
+    with pytest.raises(BadPromise, match=r"write offers=\('reset',\)"):
+        Promise("timer", tick_ns=1, offers="reset")  # type: ignore[arg-type]
 
 
 def test_the_tables_name_existing_tests() -> None:

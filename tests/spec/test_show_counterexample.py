@@ -247,7 +247,7 @@ def test_a_task_is_due_at_rest_without_a_late_bound(late_ns: int | None, said: s
 
 
 @pytest.mark.parametrize(
-    ("by_ms", "lasts_ns", "shown"), [(4, 0, "60.000 to 64.000"), (0, 0, "64.000"), (4, 1, "60.000")]
+    ("by_ms", "lasts_ns", "shown"), [(4, 0, "60.001 to 64.001"), (0, 0, "64.001"), (4, 1, "60.001")]
 )
 def test_the_deadline_of_an_add_inside_an_advance_has_two_bounds(
     by_ms: int, lasts_ns: int, shown: str

@@ -90,6 +90,9 @@ class DrivenSubject(ABC):
             params={**header.params, **params},
         )
         events = [told.exact(one) for one in records if isinstance(one, Event)]
+        # From 0, so that the times in the text of a violation are short.
+        began_t = min((one.t for one in events), default=0)
+        events = [_sooner(one, began_t) for one in events]
         # Until the second trace is complete, the first one stays: a kill loses nothing.
         whole = out_path.with_name(f".{out_path.name}")
         write_run(whole, header, events, end.dropped if isinstance(end, End) else None)
@@ -123,6 +126,12 @@ class ProgramSubject(DrivenSubject):
             end_ns = last.at_ns + 2 * self.tick_ns
             plan = replace(plan, timers=plan.timers + 1, steps=(*plan.steps, last), end_ns=end_ns)
         return super().run(plan, out_path, progress)
+
+
+def _sooner(event: Event, by_ns: int) -> Event:
+    """The event, with its times reduced. The largest time stays, because it means "never"."""
+    times = {name: getattr(event, name) for name in ("t", "t_call", "deadline_t")}
+    return event._replace(**{name: t - by_ns for name, t in times.items() if t not in (None, MAX_INT)})
 
 
 def _records(path: Path) -> list[Header | Event | End]:

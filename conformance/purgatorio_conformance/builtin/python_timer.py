@@ -6,23 +6,25 @@ always a bug of the timer.
 
 import threading
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Final, Protocol, Self
 
 from purgatorio_conformance.builtin.program import DrivenSubject
 from purgatorio_conformance.protocol.message import SPOKEN, Description
 from purgatorio_conformance.protocol.session import Listener
-from purgatorio_conformance.subject.contract import Adds, Cancels
-from purgatorio_conformance.subject.plan import Plan
-from purgatorio_conformance.suite.contract import Promise
-from purgatorio_conformance.suite.gated import AdapterSubject
-from purgatorio_conformance.suite.in_process import DrivenTimer
+from purgatorio_conformance.subject.contract import Adds, Cancels, Progress, SubjectFailed
+from purgatorio_conformance.subject.plan import Plan, crowded
+from purgatorio_conformance.suite.contract import BadPromise, Counts, Promise
+from purgatorio_conformance.suite.gated import PAUSES, PERIODIC, PLAN, AdapterSubject
+from purgatorio_conformance.suite.in_process import DrivenTimer, Naps
 from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.trace.record import TimerConstants
 
 LANES: Final = 4
+_NO_SIZE: Final = {"size": "the adapter has no method size"}
 _OWN: Final = 20
 _BORROWED: Final = 30
 
@@ -47,27 +49,48 @@ class PythonSubject(DrivenSubject):
     refuses: bool = True
     offers: tuple[str, ...] = ()
     catch_up: str | None = None
-    """See `Promise`. For runs in the mode `real-periodic`."""
+    lacks: Mapping[str, str] = field(default_factory=lambda: _NO_SIZE)
+    """See `Promise`."""
     gates: tuple[str, ...] = ()
+    pauses: bool = False
+    """Whether threads sleep at random lines of the timer. A run then has no late bound."""
 
     @property
     def version(self) -> str:
         return self.version_of()
 
-    def offering(self, promise: Promise) -> Self:
+    def lacking(self, promise: Promise) -> Mapping[str, str]:
+        """See `Offering`. A function `make` tells nothing of its adapter."""
+        counts = not isinstance(self.make, type) or issubclass(self.make, Counts)
+        return promise.lacks if counts else {**_NO_SIZE, **promise.lacks}
+
+    def offering(self, promise: Promise, scenario: str) -> Self:
         """See `Offering`."""
-        offers, catch_up = promise.offers, promise.catch_up
-        name = f"{self.name}-periodic"
-        return replace(self, name=name, mode="real-periodic", offers=offers, catch_up=catch_up)
+        return replace(
+            self,
+            name=self.name if scenario == PLAN else f"{self.name}-{scenario}",
+            mode="real-periodic" if scenario == PERIODIC else self.mode,
+            offers=promise.offers,
+            catch_up=promise.catch_up,
+            lacks=self.lacking(promise),
+            pauses=scenario == PAUSES,
+        )
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        if not self.pauses:
+            return super().run(plan, out_path, progress)
+        with Naps(plan.seed):
+            return super().run(crowded(plan, self.tick_ns), out_path, progress)
 
     def driven(self, plan: Plan, listener: Listener) -> AdapterSubject:
         constants = self.constants(plan)
         description = Description(
             n=0, protocol=SPOKEN[-1], name=self.implementation, version=self.version, language="Python",
-            capabilities=("timer", "real-time", "cancel", *self.offers),
+            capabilities=("timer", "real-time", "cancel", *["gauge"] * ("size" not in self.lacks), *self.offers),
             reports=("timer_fire",), catch_up=self.catch_up, profile=self.profile,
             tick_ns=constants.tick_ns, wheel_size=constants.wheel_size,
-            early_ns=constants.early_ns, late_ns=constants.late_ns, unit_ns=self.shape.unit_ns,
+            early_ns=constants.early_ns, late_ns=None if self.pauses else constants.late_ns,
+            unit_ns=self.shape.unit_ns,
             least_delay_ns=self.shape.least_ns, most_delay_ns=self.shape.most_ns, lanes=self.threads,
             gates=self.gates,
         )  # fmt: skip
@@ -84,10 +107,12 @@ class PythonSubject(DrivenSubject):
 
     def _made(self, stage: Stage, now_ns: int) -> DrivenTimer:
         promise = Promise(
-            self.profile, tick_ns=self.tick_ns, lacks={"size": "it has no count of its tasks"}, offers=self.offers,
-            catch_up=self.catch_up,
-        )  # fmt: skip
-        return DrivenTimer(promise, lambda _: _Closing(self.make()), stage, now_ns)
+            self.profile, tick_ns=self.tick_ns, lacks=self.lacks, offers=self.offers, catch_up=self.catch_up
+        )
+        try:
+            return DrivenTimer(promise, lambda _: _Closing(self.make()), stage, now_ns)
+        except BadPromise as wrong:
+            raise SubjectFailed(self.name, "unavailable", str(wrong)) from wrong
 
 
 class _Closing:
@@ -97,9 +122,9 @@ class _Closing:
     def __init__(self, timer: PythonTimer) -> None:
         self.cancel, self.close = timer.cancel, timer.stop
         self._add = timer.add
-        for name in ("fixed_rate", "fixed_delay", "reset"):
+        for name in ("fixed_rate", "fixed_delay", "reset", "size"):
             if (method := getattr(timer, name, None)) is not None:
-                setattr(self, name, method if name == "reset" else partial(self._repeat, method))
+                setattr(self, name, partial(self._repeat, method) if name.startswith("fixed") else method)
         self._own: set[str] = set()
         self._free = deque(f"task-{number}" for number in range(_BORROWED))
 

@@ -569,9 +569,9 @@ class CommandSubject:
 
     @property
     def _resets(self) -> bool:
-        """Whether its small programs have resets."""
-        small = self.small or self.kind == "free"
-        return small and self.part == "timer" and "reset" in self.description.capabilities
+        """Whether its programs have resets, besides those with periodic tasks."""
+        resets = self.small or self.kind == "free" or (self.kind == "plan" and self.threads > 1)
+        return resets and self.part == "timer" and "reset" in self.description.capabilities
 
     def _give_up_ns(self, plan: Plan) -> int:
         return plan.end_ns + (self.description.late_ns or 0) + 2 * self.late_slack_ns

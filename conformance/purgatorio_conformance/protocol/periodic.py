@@ -244,6 +244,9 @@ class _Real(_Program):
             self._go_on(until_ms / 1e3)
             self.make(Reset(self.shots[-1], self.description.fit(to_ms * MS)))
         self.make(Reset(self.rng.choice(self.shots), self.description.fit(90 * MS)))
+        self.add(90 * MS)
+        self.make(Reset(self.shots[-1], self.description.fit(60 * MS)))
+        self.cancel(self.shots[-1])
         self._go_on(0.2)
 
     def stay(self, said: Held) -> None:

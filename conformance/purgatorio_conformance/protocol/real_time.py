@@ -7,7 +7,16 @@ import time
 from collections.abc import Sequence
 
 from purgatorio_conformance.protocol.boundary_plan import REAL_NS, BoundaryPlan
-from purgatorio_conformance.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
+from purgatorio_conformance.protocol.message import (
+    Add,
+    Call,
+    Description,
+    Gauge,
+    Quiesce,
+    Register,
+    Reset,
+    Start,
+)
 from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.protocol.timeline import TimedCall
 
@@ -49,7 +58,8 @@ def drive_real(
     for number, due in enumerate(dues):
         session.listen(start_s + due.at_ns / 1e9)
         session.wait_for_lane(due.lane)
-        if not session.conversation.makes_sense(due.call):
+        early = isinstance(due.call, Reset) and conversation.under_add(due.call.id)
+        if early or not conversation.makes_sense(due.call):
             continue
         session.ask(due.call, due.lane)
         if number % _GAUGE_EVERY == 0 and "gauge" in description.capabilities:

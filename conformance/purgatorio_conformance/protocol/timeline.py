@@ -21,11 +21,15 @@ from purgatorio_conformance.protocol.message import (
     Force,
     Ready,
     Register,
+    Reset,
 )
 from purgatorio_conformance.subject.plan import HUGE_NS, MS, Plan, PlanShape, Step
 
 _AGAIN: Final = 1 / 4
 """The share of the tasks that is added again, if the subject declares this."""
+
+_RESET: Final = 1 / 2
+"""The share of the cancels with a reset, if the subject has resets and several callers."""
 
 _KEYS_LEAST: Final = 24
 _OPERATIONS_A_KEY: Final = 100
@@ -111,15 +115,23 @@ def _boundaries(description: Description, shape: PlanShape) -> list[int]:
 
 
 def _of_timers(plan: Plan, description: Description) -> Iterator[TimedCall]:
-    cancels = "cancel" in description.capabilities
+    cancels, resets = (name in description.capabilities for name in ("cancel", "reset"))
+    resets = resets and description.lanes > 1
     again = not AGAIN.isdisjoint(description.capabilities)
-    rng = random.Random(f"again/{plan.seed}")
+    rng, huge = random.Random(f"again/{plan.seed}"), set[int]()
     for step in plan.steps:
         if step.delay_ns is not None:
             yield TimedCall(step.at_ns, step.thread, Add(step.id, step.delay_ns))
             if again and 0 < step.delay_ns < HUGE_NS and rng.random() < _AGAIN:
                 yield _again(step.at_ns, step.thread, Add(step.id, step.delay_ns), description, rng)
-        elif cancels:
+            huge |= {step.slot} if step.delay_ns >= HUGE_NS else set()
+            continue
+        draw = rng.random() if resets else 1.0
+        if draw < _RESET:
+            # Another thread resets the task when this one cancels it, or in its place.
+            delay_ns = description.fit(rng.choice((0, description.grain_ns, 20 * MS)))
+            yield TimedCall(step.at_ns, (step.thread + 1) % description.lanes, Reset(step.id, delay_ns))
+        if cancels and (draw > _RESET / 2 or step.slot in huge):
             yield TimedCall(step.at_ns, step.thread, Cancel(step.id))
 
 

@@ -15,6 +15,7 @@ MAX_DELAY_NS: Final = (1 << 63) - 1
 HUGE_NS: Final = 24 * 3600 * 1_000 * MS
 """A plan never waits for a delay of this length or more: it cancels the task."""
 
+_CROWD: Final = 10
 _HUGE_DELAYS_NS: Final = (HUGE_NS, 1 << 53, 1 << 62, MAX_DELAY_NS - 1, MAX_DELAY_NS)
 _NEGATIVE_DELAYS_NS: Final = (-1, -1 * MS, -10_000 * MS, -MAX_DELAY_NS, -MAX_DELAY_NS - 1)
 
@@ -122,6 +123,21 @@ def make_plan(
     # The sort is stable: a cancel planned for the moment of its add stays after it.
     steps.sort(key=lambda step: step.at_ns)
     return Plan(seed, threads, timers, tuple(steps), max(end_ns, steps[-1].at_ns))
+
+
+def crowded(plan: Plan, tick_ns: int) -> Plan:
+    """The plan, with as many tasks more, in crowds. A crowd has one deadline, about which other threads cancel it."""
+    rng = random.Random(f"crowd/{plan.seed}")
+    steps, end_ns, at_ns, delay_ns = list(plan.steps), plan.end_ns, 0, 0
+    for slot in range(plan.timers, 2 * plan.timers):
+        if slot % _CROWD == 0 or slot == plan.timers:
+            at_ns, delay_ns = rng.randrange(max(1, plan.end_ns)), rng.randint(2, 5) * max(tick_ns, 10 * MS)
+        cancel_ns = at_ns + delay_ns + rng.randrange(tick_ns)
+        steps.append(Step(at_ns, rng.randrange(plan.threads), slot, delay_ns))
+        steps.append(Step(cancel_ns, rng.randrange(plan.threads), slot, None))
+        end_ns = max(end_ns, cancel_ns)
+    steps.sort(key=lambda step: step.at_ns)
+    return replace(plan, timers=2 * plan.timers, steps=tuple(steps), end_ns=end_ns)
 
 
 def _delay(rng: random.Random, tick_ns: int, longest_ns: int) -> int:

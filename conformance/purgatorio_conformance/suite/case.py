@@ -4,7 +4,7 @@ subject."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, Protocol, runtime_checkable
 
@@ -17,6 +17,7 @@ from purgatorio_conformance.subject import plan
 from purgatorio_conformance.subject.contract import Subject as RealSubject
 from purgatorio_conformance.suite.contract import BadPromise, Promise, PurgatoryFactory, TimerFactory
 from purgatorio_conformance.suite.gated import (
+    PAUSES,
     PERIODIC,
     PLAN,
     SuiteScenario,
@@ -28,6 +29,7 @@ from purgatorio_conformance.suite.gated import (
 )
 from purgatorio_conformance.suite.in_process import raised_by
 from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.durations import duration
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.recording import JudgedRun, judge_file
 from purgatorio_spec.show.text import render
@@ -46,6 +48,11 @@ CLAUSE_NEEDS: Final[Mapping[Kind, Mapping[str, str]]] = {
 }  # fmt: skip
 """For each clause, the lack that leaves nothing to judge."""
 
+_BY_CHANCE: Final = (
+    "real time meets races by chance; `purgatorio explore` runs every order of threads of Python code"
+)
+_SLEPT: Final = "control_worst_oversleep_ns"
+_READ: Final = ("f", "ph", "id", "t", "deadline_t")
 _UNSHORTENED: Final = 1_000_000
 """The length of a program that is not listed call by call. Any other program with the same cause is shown first."""
 
@@ -80,10 +87,13 @@ def driven_subject(promise: Promise, under: CommandSubject) -> SubjectRuns:
 
 @runtime_checkable
 class Offering(Protocol):
-    """A subject that can play the `offers` of a promise."""
+    """A subject that can play the `offers` of a promise, and pause its threads."""
 
-    def offering(self, promise: Promise) -> RealSubject:
-        """The subject whose runs use these offers."""
+    def lacking(self, promise: Promise) -> Mapping[str, str]:
+        """The lacks of the promise and of the adapter."""
+
+    def offering(self, promise: Promise, scenario: str) -> RealSubject:
+        """The subject whose runs of this scenario use these offers."""
 
 
 SubjectFactory = Callable[[Promise], RealSubject]
@@ -94,29 +104,37 @@ def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path, t
     """A timer with its own clock, a built-in subject. It executes random plans of `timers` timers in real time, on
     several threads, in the way of `purgatorio verify`, and records the calls; its traces go to `folder`. With `offers`,
     random programs of periodic tasks and resets follow. A run takes a few seconds, and mostly sleeps. Raises BadPromise
-    if it declares another profile."""
+    if it declares another profile, or has no method that the promise offers."""
+    made = factory(promise)
+    found = SubjectRuns(promise, lambda run: carry_out(run))
+    if isinstance(made, Offering):
+        found.promise = replace(promise, lacks=made.lacking(promise))
 
     def carry_out(run: str) -> JudgedRun:
         subject = factory(promise)
         if subject.profile != promise.profile:
             raise BadPromise(f"{subject.name} declares the profile {subject.profile}, not {promise.profile}")
-        name, _, seed = run.partition("-")
-        if name == PERIODIC:
-            if not isinstance(subject, Offering):
-                raise BadPromise(f"{subject.name} is no PythonSubject, so it cannot offer {promise.offers}")
-            subject = subject.offering(promise)
+        scenario, _, seed = run.partition("-")
+        if isinstance(subject, Offering):
+            subject = subject.offering(promise, scenario)
+        elif promise.offers:
+            raise BadPromise(f"{subject.name} is no PythonSubject, so it cannot offer {promise.offers}")
+        elif scenario == PAUSES:
+            return found.run(f"{PLAN}-{seed}")
         (record,) = record_runs([subject], folder, int(seed), timers, workers=1, suffix=".jsonl")
+        if record.failure is not None and record.failure.kind == "unavailable":
+            raise BadPromise(record.failure.why)
         # Misbehavior of the subject breaks the run off.
         return judge_file(record.trace, record.run, "" if record.failure is None else str(record.failure))
 
-    return SubjectRuns(promise, carry_out)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """The result of a case. `text`: a reason, or the whole counterexample. `judged`: the run that shows the violation.
-    `calls`: the calls of this run, if it is so short that every call may matter. `run`: the description of a longer
-    run."""
+    """The result of a case. `text`: a reason, a note, or the whole counterexample. `judged`: the run that shows the
+    violation. `calls`: the calls of this run, if it is so short that every call may matter. `run`: the description of a
+    longer run."""
 
     verdict: Verdict
     occasions: int
@@ -201,12 +219,28 @@ class Case:
     def judge(self, subject: SubjectRuns) -> CaseResult:
         """Execute the scenario and judge it by the clause."""
         lack = CLAUSE_NEEDS[self.kind].get(self.clause, "")
-        if lack in self.promise.lacks:
-            return CaseResult(Verdict.SKIPPED, 0, f"the subject lacks {lack}: {self.promise.lacks[lack]}")
+        lacks = subject.promise.lacks
+        if lack in lacks:
+            return CaseResult(Verdict.SKIPPED, 0, f"the subject lacks {lack}: {lacks[lack]}")
         ruled_out = self.scenario.ruled_out(self.promise)
         if ruled_out is not None:
             return CaseResult(Verdict.SKIPPED, 0, ruled_out)
-        return self._sum([(words, subject.run(name)) for name, words in self.scenario.runs.items()])
+        runs = [(words, subject.run(name)) for name, words in self.scenario.runs.items()]
+        result = self._sum(runs)
+        note = self.kind == "subject" and result.verdict is Verdict.PASS
+        return replace(result, text=self._note([judged for _, judged in runs])) if note else result
+
+    def _note(self, runs: list[JudgedRun]) -> str:
+        """What a PASS in real time leaves open."""
+        if self.clause == "T2" and (header := runs[0].result.header):
+            slept = [one.result.header.params.get(_SLEPT) for one in runs if one.result.header]
+            slept_ns = max((one for one in slept if isinstance(one, int)), default=0)
+            return (
+                f"{header.implementation.name}: the latest task started {duration(max(map(_latest_ns, runs)))} late, "
+                f"of {duration(header.timer.late_ns or 0)} that late_ns allows; a thread that only sleeps woke up to "
+                f"{duration(slept_ns)} late"
+            )
+        return _BY_CHANCE if self.clause == "T4" else ""
 
     def _sum(self, runs: list[tuple[str, JudgedRun]]) -> CaseResult:
         """The first violation; otherwise the first run that broke off; otherwise the result of all runs together."""
@@ -249,6 +283,22 @@ class Case:
         return f"{self.clause}  cannot be judged: {visible(why, TEXT_LIMIT)}"
 
 
+def _latest_ns(run: JudgedRun) -> int:
+    """The largest lateness of a task that was only added, and ran."""
+    due: dict[str, int] = {}
+    late = [0]
+    for f, ph, task, t, deadline_t in zip(
+        *(run.table.column(name).to_pylist() for name in _READ), strict=True
+    ):
+        if (f, ph) == ("timer_add", "ret") and deadline_t is not None:
+            due[task] = max(t, deadline_t)
+        elif (f, ph) == ("timer_fire", "call"):
+            late.append(t - due.pop(task, t))
+        elif f in ("timer_cancel", "timer_reset"):
+            due.pop(task, None)
+    return max(late)
+
+
 def cases(kind: Kind, promise: Promise, part: str = "", description: Description | None = None) -> list[Case]:
     """One case for each scenario, and each clause that the profile may promise and that can fail in it. The scenarios
     with the plainest counterexamples come first. `part`, `description`: of a program."""
@@ -282,21 +332,21 @@ def plan_cases(promise: Promise, seeds: tuple[int, ...], timers: int) -> list[Ca
             "the cancels"
         )
     promised = PROFILES[promise.profile].clauses
-    clauses = tuple(name for name, one in CLAUSES.items() if name in promised and not one.asked_by)
+    clauses = tuple(
+        name
+        for name, one in CLAUSES.items()
+        if name in promised and (not one.asked_by or (name == "T11" and "reset" in promise.offers))
+    )
+    made = f"make_plan(seed={{}}, timers={timers}) of {plan.__name__}"
+    scenarios = {
+        PLAN: (clauses, made),
+        PERIODIC: (periodic_clauses(promise), f"seed {{}} of {periodic.__name__} in real time"),
+        # A pause makes tasks late.
+        PAUSES: (tuple(name for name in clauses if name != "T2"), f"crowded({made})"),
+    }
     found = [
-        SuiteScenario(
-            PLAN,
-            clauses,
-            {
-                f"{PLAN}-{seed}": f"make_plan(seed={seed}, timers={timers}) of {plan.__name__}"
-                for seed in seeds
-            },
-        ),
-        SuiteScenario(
-            PERIODIC,
-            tuple(name for name in periodic_clauses(promise) if name != "T5"),
-            {f"{PERIODIC}-{seed}": f"seed {seed} of {periodic.__name__} in real time" for seed in seeds},
-        ),
+        SuiteScenario(name, of_it, {f"{name}-{seed}": words.format(seed) for seed in seeds})
+        for name, (of_it, words) in scenarios.items()
     ]
     return [
         Case("subject", promise, one, clause) for one in found for clause in CLAUSES if clause in one.clauses

@@ -118,6 +118,9 @@ class Promise:
         unknown = [lack for lack in self.lacks if lack not in LACKS]
         if unknown:
             raise BadPromise(f"no such lack: {', '.join(unknown)}; there are {', '.join(LACKS)}")
+        offers: object = self.offers
+        if isinstance(offers, str):
+            raise BadPromise(f"offers is a tuple: write offers=({offers!r},)")
         unknown = [offer for offer in self.offers if offer not in OFFERS]
         if unknown:
             raise BadPromise(f"no such offer: {', '.join(unknown)}; there are {', '.join(OFFERS)}")

@@ -324,6 +324,8 @@ JUMPS: Final = "jumps"
 SCOPE: Final = "scope"
 PERIODIC: Final = "periodic"
 UNITS: Final = "units"
+PAUSES: Final = "pauses"
+"""Of a timer with its own clock."""
 _MODES: Final[Mapping[str, tuple[Mode, tuple[Way, ...]]]] = {
     PLAN: ("virtual-plan", ()),
     JUMPS: ("virtual-jumps", ()),

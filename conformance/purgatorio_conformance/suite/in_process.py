@@ -12,6 +12,7 @@ import ctypes
 import gc
 import os
 import queue
+import random
 import sys
 import sysconfig
 import threading
@@ -379,6 +380,10 @@ def _take_note() -> None:
             pass
 
 
+_NAPS: Final = 0.1
+"""The share of lines with a nap."""
+_NAP_S: Final = 0.000_1
+
 _OURS: Final = str(Path(__file__).resolve().parents[1])
 _PYTHONS: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 _INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
@@ -402,7 +407,7 @@ def _position(code: CodeType, line: int) -> str:
 def _is_subjects(file: str) -> bool:
     """Whether the lines of this file belong to the subject."""
     pythons = file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
-    ours = any(file.startswith(f"{_OURS}/{part}/") for part in ("suite", "protocol"))
+    ours = any(file.startswith(f"{_OURS}/{part}/") for part in ("suite", "protocol", "subject"))
     return not (pythons or ours or file.startswith("<") or file == recorder.__file__)
 
 
@@ -432,6 +437,31 @@ class StepCounter:
             if self._seen > self._left[0]:
                 del self._left[0]
                 self._stage.stop(STEP, at=_position(frame.f_code, frame.f_lineno))
+        return self._line
+
+
+class Naps:
+    """While entered, each new thread sleeps at some of the lines that it reaches in the subject's code, so that another
+    thread runs in between. It does nothing if another tool traces threads."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(f"naps/{seed}")
+
+    def __enter__(self) -> None:
+        self._sets = threading.gettrace() is None
+        if self._sets:
+            threading.settrace(self._function)
+
+    def __exit__(self, *_: object) -> None:
+        if self._sets:
+            threading.settrace(None)
+
+    def _function(self, frame: FrameType, event: str, arg: object) -> TraceFunction | None:
+        return self._line if _is_subjects(frame.f_code.co_filename) else None
+
+    def _line(self, frame: FrameType, event: str, arg: object) -> TraceFunction:
+        if event == "line" and self._rng.random() < _NAPS:
+            time.sleep(_NAP_S)
         return self._line
 
 

@@ -159,6 +159,8 @@ class BoundCase:
             ("occasions", outcome.occasions),
             ("verdict", str(outcome.verdict)),
         ]
+        if outcome.verdict is Verdict.PASS and outcome.text:
+            node.user_properties.append(("note", outcome.text))
         if outcome.verdict is Verdict.PASS:
             return
         if outcome.verdict is Verdict.SKIPPED:

@@ -172,8 +172,12 @@ def _program_of(report: pytest.TestReport) -> tuple[list[str], int]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the number of UNKNOWN verdicts and the bugs that were not searched for, because a green run may be
+    """Print each note of a PASS once, and the number of UNKNOWN and SKIPPED verdicts, because a green run may be
     incomplete."""
+    passed: Iterable[pytest.TestReport] = terminalreporter.stats.get("passed", [])
+    notes = (dict(report.user_properties).get("note") for report in passed)
+    for note in dict.fromkeys(filter(None, notes)):
+        terminalreporter.write_line(f"purgatorio: {note}")
     skipped: Iterable[pytest.TestReport] = terminalreporter.stats.get("skipped", [])
     verdicts = Counter(dict(report.user_properties).get("verdict") for report in skipped)
     if verdicts["UNKNOWN"]:

@@ -44,6 +44,9 @@ Pauses = Mapping[int, Sequence[tuple[str, str]]]
 """The pauses of threads, by the event before: the name of the thread, and the text."""
 
 
+_NEAR_NS: Final = 10_000_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class ShownEvent:
     """One row of a counterexample: the event's fields, and its part in it.
@@ -111,8 +114,10 @@ class Counterexample:
 
     @property
     def start_t(self) -> int:
-        """The `t` of its first row in ns, which is the zero of the shown times."""
-        return self.rows[0].t if self.rows else 0
+        """The zero of the shown times, in ns: the `t` of its first row. Near the start of the clock it is 0, so that
+        the shown times are those of the text."""
+        first_t = self.rows[0].t if self.rows else 0
+        return 0 if 0 <= first_t < _NEAR_NS else first_t
 
     @property
     def start(self) -> str:
