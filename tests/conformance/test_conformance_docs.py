@@ -53,6 +53,21 @@ def test_the_files_of_the_page_run(
     assert 2 * found["passed"] > found.get("skipped", 0)
 
 
+@pytest.mark.parametrize(
+    ("cancel", "broken"),
+    [("return None", {}), ("return True", {"failed": 1})],
+    ids=["sound", "says-cancelled"],
+)
+def test_the_programs_of_races_run(cancel: str, broken: dict[str, int], pytester: pytest.Pytester) -> None:
+    """A cancel that says that the task will not run, and is too late: only an order of threads shows it."""
+    pytest.importorskip("greenlet")
+    for name in ("test_own_clock", "test_races", "timer_races"):
+        text = (LINKED["real_time"].parent / f"{name}.py").read_text()
+        pytester.makepyfile(**{name: text.replace("handle.cancel()", f"handle.cancel()\n        {cancel}")})
+    found = pytester.runpytest_subprocess("-q", "test_races.py").parseoutcomes()
+    assert found == {"passed": 3 - len(broken), **broken}
+
+
 def test_the_file_fails_where_it_should(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: without the second try, as before KAFKA-1952, the window is seen."""
     broken = block("purgatory").replace(
