@@ -172,7 +172,7 @@ def test_threads_of_a_timer_with_its_own_clock_pause_at_lines(pytester: pytest.P
     result = pytester.runpytest_inprocess("-q", "-k", "T1-plan")
     result.stdout.fnmatch_lines(["*UsageError: the timer has no reset(handle, delay_ns)*"])
     with pytest.raises(BadPromise, match=r"write offers=\('reset',\)"):
-        Promise("timer", tick_ns=1, offers="reset")  # type: ignore[arg-type]
+        Promise("timer", tick_ns=1, offers="reset")  # type: ignore[arg-type]  # the mistake that is refused
 
 
 def test_the_tables_name_existing_tests() -> None:

@@ -895,7 +895,7 @@ def test_a_pause_at_a_line_is_shown_in_the_counterexample() -> None:
     since_i, pauses = in_trace(session, judged.table)
     shown = render(judged.example("T1", "t.jsonl", whole=True, since_i=since_i, pauses=pauses))
     add, paused, continues, fire = map(
-        shown.index, ("timer_add(", "is paused at Wheel.add (", "continues", "timer_fire {")
+        shown.index, ("timer_add(", "is paused at Wheel.add", "continues", "timer_fire {")
     )
     assert add < paused < continues < fire
     assert "p1-t" not in shown

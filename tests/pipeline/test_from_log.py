@@ -399,7 +399,7 @@ REFUSED: dict[str, tuple[Sequence[Row], Sequence[str], str]] = {
     "the same again": ([*GOOD, GOOD[2]], WIDE, "row 3 and row 5 are equal: 'c' completed at one time"),
     "no unit": (GOOD, [one for one in WIDE if one != "unit=ms"], 'if it counts from 1970, add unit = "ms"'),
     "no unit, and nanoseconds": (
-        [{**row, "in": row["in"] * 1_000_000} for row in GOOD[:1]],  # type: ignore[operator]
+        [{**row, "in": row["in"] * 1_000_000} for row in GOOD[:1]],  # type: ignore[operator]  # an object, here a number
         [one for one in WIDE if one != "unit=ms"], 'add unit = "ns"',
     ),
     "another unit": (GOOD, [*WIDE, "unit=s"], "the unit is probably wrong"),
