@@ -30,6 +30,7 @@ from purgatorio_wire.history.transaction import (
     INIT,
     NOT_THEIRS,
     TOO_LONG,
+    ProducerEpoch,
     Transaction,
     adds_itself,
     begins,
@@ -41,6 +42,7 @@ from purgatorio_wire.history.transaction import (
     went_well,
 )
 from purgatorio_wire.history.violation_kind import Way
+from purgatorio_wire.trace.record import Body
 
 INVALID_REQUEST, INVALID_STATE, UNKNOWN_ID, ABORTABLE = 42, 48, 49, 120
 ONGOING: Final = "Ongoing"
@@ -226,7 +228,7 @@ def _ended_again(one: Exchange, error: int, ended: Exchange, since: Sequence[Exc
 def _described(one: Exchange, each: Transaction, topics: Topics, starts_ms: set[int]) -> Rows:
     """R6, for the requests of KIP-664, while a transaction is open. `starts_ms`: the start of the transaction, by
     earlier responses."""
-    by = each.producer
+    by, whose = each.producer, f"producer {each.producer.id}, epoch {each.producer.epoch}"
     if one.api == "describe_producers":
         for part, said in parts(one.got, NAMED[one.api][1]):
             log = topics.logs[part]
@@ -239,8 +241,8 @@ def _described(one: Exchange, each: Transaction, topics: Topics, starts_ms: set[
                 )
                 its = [x for x in items(said, "active_producers") if integer(x, "producer_id") == by.id]
                 right = len(its) == 1 and integer(its[0], "current_txn_start_offset", -1) == first
-                right = right and least <= integer(its[0], "last_sequence", -1) <= most
-                allowed = f"producer {by.id}, since offset {first} of {part}, last sequence number {least} to {most}"
+                right = right and least <= integer(its[0], "last_sequence", -1) <= most and _is_of(its[0], by)
+                allowed = f"{whose}, since offset {first} of {part}, last sequence number {least} to {most}"
                 yield checked("R6", "described", one, right, allowed, f"{its}")
         return
     named_so = (x for x in items(one.got, "transaction_states") if text(x, "transactional_id") == each.name)
@@ -258,14 +260,19 @@ def _described(one: Exchange, each: Transaction, topics: Topics, starts_ms: set[
         (text(topic, "topic"), n) for topic in items(said, "topics") for n in integers(topic, "partitions")
     }
     own = {(topic, number) for topic, number in told if not topic.startswith("__")}
-    right = text(said, "transaction_state") == ONGOING and integer(said, "producer_id") == by.id
+    right = text(said, "transaction_state") == ONGOING and _is_of(said, by)
     right = right and own <= each.parts if wanted else not said
     if right and "transaction_start_time_ms" in said:  # adding a partition does not move it
         starts_ms.add(integer(said, "transaction_start_time_ms"))
         right = len(starts_ms) == 1
-    allowed = f"{ONGOING}, producer {by.id}, with some of {sorted(each.parts)}" if wanted else "not listed"
+    allowed = f"{ONGOING}, {whose}, with some of {sorted(each.parts)}" if wanted else "not listed"
     allowed += f", since {min(starts_ms)}" if starts_ms else ""
     yield checked("R6", "described", one, right, allowed, f"{said or 'not listed'}")
+
+
+def _is_of(said: Body, by: ProducerEpoch) -> bool:
+    """Whether a description names this producer. ListTransactions lists no epochs."""
+    return integer(said, "producer_id") == by.id and integer(said, "producer_epoch", by.epoch) == by.epoch
 
 
 def _refused(
