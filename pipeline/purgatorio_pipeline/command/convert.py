@@ -29,7 +29,10 @@ class _Refused(click.ClickException):
 @dataclass(frozen=True, slots=True)
 class ConvertOptions:
     traces: tuple[Path, ...] = argument(
-        nargs=-1, required=True, metavar="TRACE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+        nargs=-1,
+        required=True,
+        metavar="TRACE...",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
     )
     out: Path = argument(type=click.Path(dir_okay=False, path_type=Path))
     force: bool = flag("Overwrite OUT if it exists.")
