@@ -108,8 +108,7 @@ class PurgatoryPlayer(Player):
         self.actions = ActionQueue(faults=world.faults, sync=world.sync)
         queue = QueuedExecutor(faults=world.faults, sync=world.sync)
         inline = kind == _INLINE
-        inner, run_all = (DirectExecutor(), int) if inline else (queue, queue.run_all)
-        self.executor = FiringExecutor(inner, world.clock.now_ms, run_all)
+        self.executor = FiringExecutor(DirectExecutor()) if inline else FiringExecutor(queue, queue.run_all)
         self.guard: TestedGuard | None = None
         self.reaper = bool(reaper) and kind > 0
         self.calls_back_on_callers = not reaper

@@ -154,31 +154,23 @@ class Loop:
         self._closed.set(True)
 
 
-class _Refusal(ExecutorClosed, Planned):
-    """Raised by a `FiringExecutor` on purpose."""
-
-
 class FiringExecutor:
-    """An executor that refuses the next `refuse_next` actions by ExecutorClosed, and every action before
-    `refuse_until_ms`. `run_all`: runs the waiting actions, if the executor has no thread."""
+    """An executor that refuses the next `refuse_next` actions by ExecutorClosed. `run_all`: runs the waiting actions,
+    if the executor has no thread."""
 
-    def __init__(
-        self, inner: Executor, now_ms: Callable[[], int], run_all: Callable[[], object] = int
-    ) -> None:
+    def __init__(self, inner: Executor, run_all: Callable[[], object] = int) -> None:
         self.inner = inner
-        self.now_ms = now_ms
         self.run_all = run_all
         self.refuse_next = [0]
-        self.refuse_until_ms = [now_ms()]
         self.refused = [0]
         self.taken = [0]
         self.shut = [False]
 
     def submit(self, action: Callable[[], None], /) -> None:
-        if self.refuse_next[0] > 0 or self.now_ms() < self.refuse_until_ms[0]:
-            self.refuse_next[0] -= self.refuse_next[0] > 0
+        if self.refuse_next[0] > 0:
+            self.refuse_next[0] -= 1
             self.refused[0] += 1
-            raise _Refusal("this executor refuses")
+            raise ExecutorClosed("this executor refuses")
         self.taken[0] += 1
         self.inner.submit(action)
 
@@ -437,17 +429,16 @@ class TimerPlayer(Player):
 
     def _executor(self, threaded: int) -> FiringExecutor:
         world = self.world
-        now_ms = world.clock.now_ms
         if threaded in (INLINE, RAISING):
-            return FiringExecutor(DirectExecutor(), now_ms)
+            return FiringExecutor(DirectExecutor())
         if threaded == LOOP:
             loop = Loop(world.sync)
             on_loop = LoopExecutor(loop, faults=world.faults, sync=world.sync)
-            return FiringLoopExecutor(on_loop, now_ms, loop.turn)
+            return FiringLoopExecutor(on_loop, loop.turn)
         if threaded or self.kind.rules.driven:
-            return FiringExecutor(world.sync.executor("timer"), now_ms)
+            return FiringExecutor(world.sync.executor("timer"))
         queue = QueuedExecutor(faults=world.faults, sync=world.sync)
-        return FiringExecutor(queue, now_ms, queue.run_all)
+        return FiringExecutor(queue, queue.run_all)
 
     # The callbacks.
 
@@ -866,12 +857,8 @@ class TimerPlayer(Player):
         return (inside or not self.drawn.callbacks) and not (moves and len(self.drawn.threads) > 1)
 
     def do_refuse(self, times: int) -> None:
-        """Let the executor refuse the next `times` actions. If a thread drives the timer: the actions of `times` ms, so
-        that a thread that does not pause before it tries again never ends."""
-        if self.kind.rules.driven:
-            self.executor.refuse_until_ms[0] = self.world.clock.now_ms() + times
-        else:
-            self.executor.refuse_next[0] += times
+        """Let the executor refuse the next `times` actions."""
+        self.executor.refuse_next[0] += times
 
     # The end.
 
@@ -902,9 +889,8 @@ class TimerPlayer(Player):
         calls = self._looked(self._calls())
         for name in dict.fromkeys(self.names):
             wrong = judge_task(name, calls, rules, self.line.now_ms())
-            clause, _, seen = wrong.partition(": ")
-            # The thread that drives a timer pauses after a refusal, perhaps to the end of the program.
-            if wrong and not (rules.driven and self.executor.refused[0] and clause in ("T2", "T3")):
+            if wrong:
+                clause, _, seen = wrong.partition(": ")
                 yield Broken(clause, name, seen)
 
     def _closing(self) -> list[int]:
