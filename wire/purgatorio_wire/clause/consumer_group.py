@@ -548,9 +548,8 @@ class _Group:
                     yield from self._gone(name, one)
                 elif new and other is not member:
                     yield kept("G14", "two-owners")
-            if isinstance(
-                one.body.get("topic_partitions"), list
-            ):  # what it was told and does not own, it gives up
+            # It gives up what it was told and does not own.
+            if isinstance(one.body.get("topic_partitions"), list):
                 member.held &= owned(one.body)
             member.told, member.held = told, told if self.shares else member.held | told
         member.revokes = None if member.held == member.told else member.revokes or one
