@@ -310,7 +310,9 @@ class HashedWheel(Calls):
                 finally:
                     self._lock.acquire()
                 if refused is not None:
-                    self._keep(entry)
+                    # Without the lock, another thread may have cancelled the task, or added it again.
+                    if not entry.cancelled():
+                        self._keep(entry)
                     raise refused
         finally:
             self._handing.set(False)
