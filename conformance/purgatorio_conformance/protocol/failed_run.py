@@ -38,6 +38,7 @@ from purgatorio_conformance.protocol.played_order import (
 from purgatorio_conformance.protocol.recorded_calls import (
     about,
     concerned,
+    everything,
     leaping,
     script_of,
     waiting_before,
@@ -243,7 +244,7 @@ class FailedRun:
         def works_long(some: tuple[str, ...]) -> bool:
             return next(tries) < _TRIES and self._tried(about(whole, *some), hasty) == "endless"
 
-        asked = _asked(whole)
+        asked = everything(whole)
         few = fewest(asked, works_long, lambda kept: len(kept) <= _FEW_MOST) if works_long(asked) else asked
         return len(few) <= _FEW_MOST and self._tried(about(whole, *few), patient) == "endless"
 
@@ -258,7 +259,8 @@ class FailedRun:
         def crashes(some: tuple[str, ...]) -> bool:
             return next(tries) < _TRIES and self._tried(about(whole, *some), self.limits) == "crashes"
 
-        few = fewest(_asked(whole), crashes, lambda kept: len(kept) <= 1) if crashes(_asked(whole)) else ()
+        asked = everything(whole)
+        few = fewest(asked, crashes, lambda kept: len(kept) <= 1) if crashes(asked) else ()
         return CRASH.format(len(few)) if 0 < len(few) <= _ALONE_MOST else ""
 
     def _endless(self) -> str:
@@ -310,8 +312,3 @@ class FailedRun:
             if refused_adds and any(event.err is not None for event in played.events):
                 return "refused"
         return None
-
-
-def _asked(script: Script) -> tuple[str, ...]:
-    """The tasks or operations of a script, in the order of their first calls."""
-    return tuple(dict.fromkeys(one for call in script.calls for one in concerned(script, call)))

@@ -143,6 +143,11 @@ def concerned(script: Script, call: ScriptStep) -> list[str]:
     return [one.id for one in script.calls if isinstance(one, Register) and call.key in one.keys]
 
 
+def everything(script: Script) -> tuple[str, ...]:
+    """The tasks and operations of the script, in the order of their first calls."""
+    return tuple(dict.fromkeys(one for call in script.calls for one in concerned(script, call)))
+
+
 def about(script: Script, *operations: str) -> Script:
     """The script with only the advances and the calls about these operations."""
     wanted = frozenset(operations)

@@ -28,7 +28,7 @@ from purgatorio_conformance.protocol.message import (
     Register,
 )
 from purgatorio_conformance.protocol.played_order import Account, from_its_start, to_play_again
-from purgatorio_conformance.protocol.recorded_calls import about, concerned, leaping, script_of, since_rest
+from purgatorio_conformance.protocol.recorded_calls import about, everything, leaping, script_of, since_rest
 from purgatorio_conformance.protocol.script import AtGate, Played, Script, ScriptPlayer, ScriptStep
 from purgatorio_conformance.protocol.session import noted
 from purgatorio_conformance.subject.child import ChildLimits
@@ -256,7 +256,7 @@ class ScriptSearch:
             return None
         broken = self._thinned(self._leapt(broken))
         # Large parts first: whole tasks, then all moments of the clock between calls, then single calls.
-        asked = _asked(broken)
+        asked = everything(broken)
         shape = _shape(broken)
         few = fewest(asked, lambda some: self._broken(shape(about(broken, *some))), lambda kept: self._over())
         script = broken if few == asked else shape(about(broken, *few))
@@ -296,7 +296,7 @@ class ScriptSearch:
         any few of many tasks show it, as in a crowd, this takes fewer executions than to remove tasks in order."""
         shape = _shape(script)
         shares = iter(_THINNED)
-        while len(asked := _asked(script)) > _THINNED_FROM and (share := next(shares, None)):
+        while len(asked := everything(script)) > _THINNED_FROM and (share := next(shares, None)):
             rng = random.Random(f"{len(asked)}/{self._plays}")
             part = about(script, *rng.sample(asked, int(len(asked) * share)))
             if self._broken(part := shape(part)):
@@ -395,11 +395,6 @@ class ScriptSearch:
 def _shape(script: Script) -> Callable[[Script], Script]:
     """`leaping`, if the script has no intermediate advances: then a part of it needs none either."""
     return leaping if leaping(script) == script else lambda part: part
-
-
-def _asked(script: Script) -> tuple[str, ...]:
-    """The tasks or operations of the script."""
-    return tuple(dict.fromkeys(one for call in script.calls for one in concerned(script, call)))
 
 
 def _changed(script: Script, place: int, call: ScriptStep) -> Script:

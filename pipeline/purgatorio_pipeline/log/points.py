@@ -73,12 +73,12 @@ def _points(fields: Row, mapping: LogMapping, read: Reading) -> Iterator[Point]:
         except BadValue as bad:
             raise CannotConvert(f"{read.row()}, {column!r}: {bad}") from None
         if mapping.duration is not None and (what in _ENDS) != mapping.counts_back and what != "event":
-            length_ns = _length(fields, mapping.duration, mapping.duration_unit, read)
-            if length_ns is None:
+            took_ns = _length(fields, mapping.duration, mapping.duration_unit, read)
+            if took_ns is None:
                 raise CannotConvert(
                     f"{read.row()}: {mapping.duration!r} is empty: each end of a request needs it"
                 )
-            t += -length_ns if mapping.counts_back else length_ns
+            t += -took_ns if mapping.counts_back else took_ns
         if what == "event":
             if keys is None:
                 raise CannotConvert(f"{read.row()}: an event without its key, {mapping.key[0][0]!r}")
