@@ -14,15 +14,15 @@ from typing import Final, cast
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import ValidationError, convert
 
 from purgatorio_spec.trace.convert import Conversion, partial_of
 from purgatorio_spec.trace.lines import Cut, lines
-from purgatorio_spec.trace.parse import BrokenLine, Refusal, integer_field, object_field, shown, string_field
+from purgatorio_spec.trace.parse import BrokenLine, Refusal, shown
 from purgatorio_spec.trace.record import End
 from purgatorio_spec.trace.writer import LineSink
 from purgatorio_wire.trace.record import (
     FORMAT,
-    KINDS,
     MAX_EVENTS,
     RENAMED,
     Declared,
@@ -36,7 +36,11 @@ from purgatorio_wire.trace.record import (
 MAX_BROKEN_KEPT: Final = 1000
 _INTEGERS: Final = ("corr", "c", "version", "left", "t_from", "late_ns", "rtt_ns")
 _TEXTS: Final = ("conn", "scene", "api", "by", "err")
-_NAMES: Final = tuple(one.name for one in fields(WireEvent))
+RECORDS: Final[Mapping[str, type[WireRecord]]] = {"event": WireEvent, "header": WireHeader, "end": WireEnd}
+"""By the field `kind` of a record."""
+_NAMES: Final = {
+    of: tuple(one.name for one in fields(of)) for of in (WireEvent, WireHeader, WireEnd, Declared)
+}
 _COLUMNS: Final[list[pa.Field[pa.DataType]]] = [
     pa.field("kind", pa.string()),
     *(pa.field(name, pa.int64()) for name in ("i", "t", *_INTEGERS)),
@@ -103,22 +107,16 @@ class WireWriter:
 
 
 def fields_of(record: WireRecord) -> dict[str, object]:
-    if isinstance(record, WireEvent):
-        values = {name: getattr(record, name) for name in _NAMES}
-        return {"kind": "event"} | {
-            name: one for name, one in values.items() if one is not None and one != ""
-        }
-    if isinstance(record, WireEnd):
-        return {
-            "kind": "end", "events": record.events, "dropped": record.dropped, "skipped": dict(record.skipped),
-            "lost": dict(record.lost),
-        }  # fmt: skip
-    declared = {one.name: getattr(record.declared, one.name) for one in fields(Declared)}
+    kind = next(kind for kind, of in RECORDS.items() if isinstance(record, of))
+    return {"kind": kind, **({"format": FORMAT} if kind == "header" else {}), **_given(record)}
+
+
+def _given(of: WireRecord | Declared) -> dict[str, object]:
+    """The fields that have a value."""
+    values = {name: getattr(of, name) for name in _NAMES[type(of)]}
     return {
-        "kind": "header", "format": FORMAT, "run": record.run, "broker": dict(record.broker),
-        "versions": {name: list(pair) for name, pair in record.versions.items()},
-        "declared": {name: value for name, value in declared.items() if value is not None},
-        "client": dict(record.client), "params": dict(record.params),
+        name: _given(one) if isinstance(one, Declared) else one
+        for name, one in values.items() if one is not None and one != ""
     }  # fmt: skip
 
 
@@ -278,67 +276,42 @@ def _write_parquet(records: Iterable[WireRecord], path: Path) -> None:
 def record_of(given: Mapping[str, object]) -> WireRecord:
     """The record of one JSON object. Raises `Refusal`."""
     kind = given.get("kind")
-    if kind == "event":
-        return _event(given)
-    if kind == "header":
-        return _header(given)
-    if kind == "end":
-        skipped, lost = (
-            {
-                RENAMED.get(clause, clause): str(why)
-                for clause, why in (object_field(given, name) or {}).items()
-            }
-            for name in ("skipped", "lost")
-        )
-        events, dropped = (integer_field(given, name, 0) or 0 for name in ("events", "dropped"))
-        return WireEnd(events, dropped, skipped, lost)
-    raise Refusal("kind", f"{shown(kind)} is none of header, event, end", "set kind on every record")
-
-
-_KINDS: Final[Mapping[object, Kind]] = {kind: kind for kind in KINDS}
-
-
-def _event(given: Mapping[str, object]) -> WireEvent:
-    unknown = [name for name in given if name not in _NAMES and name != "kind" and not name.startswith("x_")]
-    if unknown:
-        raise Refusal(unknown[0], "unknown field", "take it out, or name it x_...")
-    ev = given.get("ev")
-    kind = _KINDS.get(ev) if isinstance(ev, str) else None
-    if kind is None:
-        raise Refusal("ev", f"{shown(ev)} is none of {', '.join(KINDS)}", "set ev to one of them")
-    i, t = integer_field(given, "i", 0), integer_field(given, "t")
-    if i is None or t is None:
-        raise Refusal("i" if i is None else "t", "missing", "every event has i and t")
-    corr, c, version, left, t_from, late_ns, rtt_ns = (integer_field(given, name) for name in _INTEGERS)
-    conn, scene, api, by, err = (string_field(given, name) for name in _TEXTS)
-    body = object_field(given, "body")
-    event = WireEvent(
-        i, t, kind, conn or "", scene or "", corr, c, api, version, body, by, err, left, t_from, late_ns, rtt_ns
-    )  # fmt: skip
-    if kind == "request" and (corr is None or api is None or version is None or body is None):
-        raise Refusal("$", "a request without corr, api, version or body", "give all four")
-    if kind == "answer" and corr is None:
-        raise Refusal("corr", "missing", "an answer has its correlation")
-    if kind == "control" and (t_from is None or late_ns is None or rtt_ns is None or t_from > t):
-        raise Refusal("$", "a control without t_from, late_ns or rtt_ns", "give all three, t_from <= t")
-    return event
-
-
-def _header(given: Mapping[str, object]) -> WireHeader:
-    if given.get("format") != FORMAT:
+    of = RECORDS.get(kind) if isinstance(kind, str) else None
+    if of is None:
+        raise Refusal("kind", f"{shown(kind)} is none of {', '.join(RECORDS)}", "set kind on every record")
+    if of is WireHeader and given.get("format") != FORMAT:
         raise Refusal("format", f"{shown(given.get('format'))} is not {FORMAT!r}", "upgrade purgatorio")
-    versions: dict[str, tuple[int, int]] = {}
-    for name, pair in (object_field(given, "versions") or {}).items():
-        match pair:
-            case [int(first), int(last)]:
-                versions[name] = (first, last)
-            case _:
-                raise Refusal("versions", f"{shown(pair)} is not a pair", "write [first, last] for each API")
-    declared = object_field(given, "declared") or {}
-    known = {one.name for one in fields(Declared)}
-    constants = {name: value for name in known if (value := integer_field(declared, name, 0)) is not None}
-    run = string_field(given, "run")
-    if not run:
+    values = {name: value for name, value in given.items() if value is not None and name != "kind"}
+    try:
+        record: WireRecord = convert(values, of)
+    except ValidationError as wrong:
+        why, _, place = str(wrong).partition(" - at `$")
+        raise Refusal(place.strip(".`") or "$", why, "see the module purgatorio_wire.trace.record") from None
+    if isinstance(record, WireEvent):
+        _require_sound(record, values)
+    if isinstance(record, WireHeader) and not record.run:
         raise Refusal("run", "missing", "name the run")
-    broker, client, params = (object_field(given, name) or {} for name in ("broker", "client", "params"))
-    return WireHeader(run, broker, versions, Declared(**constants), client, params)
+    if isinstance(record, WireEnd):
+        skipped, lost = (
+            {RENAMED.get(clause, clause): why for clause, why in held.items()}
+            for held in (record.skipped, record.lost)
+        )
+        return replace(record, skipped=skipped, lost=lost)
+    return record
+
+
+_NEEDED: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "request": ("corr", "api", "version", "body"), "answer": ("corr",), "control": ("t_from", "late_ns", "rtt_ns"),
+}  # fmt: skip
+"""The fields that an event of this kind needs."""
+
+
+def _require_sound(event: WireEvent, given: Mapping[str, object]) -> None:
+    for name in given:
+        if name not in _NAMES[WireEvent] and not name.startswith("x_"):
+            raise Refusal(name, "unknown field", "take it out, or name it x_...")
+    for name in _NEEDED.get(event.ev, ()):
+        if name not in given:
+            raise Refusal(name, "missing", f"every {event.ev} has {', '.join(_NEEDED[event.ev])}")
+    if event.t_from is not None and event.t_from > event.t:
+        raise Refusal("t_from", "above t", "write the begin of the window")

@@ -17,7 +17,11 @@ If no caller waited for a response and its connection was closed, the response m
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
+
+from msgspec import Meta
+
+from purgatorio_spec.trace.record import MAX_INT, MIN_INT
 
 FORMAT: Final = "purgatorio-wire/1"
 PROFILE: Final = "wire"
@@ -27,7 +31,8 @@ DRAWN: Final = "drawn"
 """The random scenes, each with a number: `drawn#17`."""
 
 Kind = Literal["open", "request", "answer", "close", "stimulus", "control"]
-KINDS: Final[tuple[Kind, ...]] = ("open", "request", "answer", "close", "stimulus", "control")
+Int = Annotated[int, Meta(ge=MIN_INT, le=MAX_INT)]
+Count = Annotated[int, Meta(ge=0, le=MAX_INT)]
 MAX_EVENTS: Final = 2_000_000
 """A longer trace is not judged: a run is a minute or two of a few thousand requests a second."""
 
@@ -65,16 +70,16 @@ class Declared:
     of share groups; `replica_lag_ms`: the time after which a replica that does not fetch leaves the in-sync set. They
     are None if unknown."""
 
-    late_ms: int = 100
-    late_topics_ms: int = 2000
-    initial_delay_ms: int | None = None
-    session_least_ms: int | None = None
-    session_most_ms: int | None = None
-    note_most_bytes: int | None = None
-    deliveries_most: int | None = None
-    consumer_session_ms: int | None = None
-    share_session_ms: int | None = None
-    replica_lag_ms: int | None = None
+    late_ms: Count = 100
+    late_topics_ms: Count = 2000
+    initial_delay_ms: Count | None = None
+    session_least_ms: Count | None = None
+    session_most_ms: Count | None = None
+    note_most_bytes: Count | None = None
+    deliveries_most: Count | None = None
+    consumer_session_ms: Count | None = None
+    share_session_ms: Count | None = None
+    replica_lag_ms: Count | None = None
 
     def refuses_session(self, asked_ms: int | None) -> bool:
         """Whether a session of this time-out is outside of the bounds."""
@@ -91,7 +96,7 @@ class WireHeader:
 
     run: str
     broker: Mapping[str, object] = field(default_factory=dict)
-    versions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    versions: Mapping[str, tuple[Int, Int]] = field(default_factory=dict)
     declared: Declared = field(default_factory=Declared)
     client: Mapping[str, object] = field(default_factory=dict)
     params: Mapping[str, object] = field(default_factory=dict)
@@ -101,22 +106,22 @@ class WireHeader:
 class WireEvent:
     """One event. The docstring of the module lists its fields."""
 
-    i: int
-    t: int
+    i: Count
+    t: Int
     ev: Kind
     conn: str = ""
     scene: str = ""
-    corr: int | None = None
-    c: int | None = None
+    corr: Int | None = None
+    c: Int | None = None
     api: str | None = None
-    version: int | None = None
+    version: Int | None = None
     body: Body | None = None
     by: str | None = None
     err: str | None = None
-    left: int | None = None
-    t_from: int | None = None
-    late_ns: int | None = None
-    rtt_ns: int | None = None
+    left: Int | None = None
+    t_from: Int | None = None
+    late_ns: Int | None = None
+    rtt_ns: Int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +129,8 @@ class WireEnd:
     """The last record. `skipped`: the clauses that a scene cannot test on this broker, with the reason. `lost`: the
     clauses of scenes that did not end."""
 
-    events: int
-    dropped: int = 0
+    events: Count
+    dropped: Count = 0
     skipped: Mapping[str, str] = field(default_factory=dict)
     lost: Mapping[str, str] = field(default_factory=dict)
 
