@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from purgatorio_pipeline.documents import fields_of
 from purgatorio_pipeline.judging import Judged
 from purgatorio_spec.judge.result import ClauseResult, RunResult, no_silent_pass
 from purgatorio_spec.lateness import Lateness
@@ -64,13 +65,10 @@ class ClauseChange:
         return Change.SAME if was is None else Change.LOST
 
     def as_json(self) -> Json:
-        return {
-            "change": str(self.change),
-            "before": _side_json(self.before),
-            "after": _side_json(self.after),
-            "new_causes": self.new_causes,
-            "gone_causes": self.gone_causes,
-        }
+        before, after = (
+            side and fields_of(side, "verdict violations occasions") for side in (self.before, self.after)
+        )
+        return fields_of(self, "change before after new_causes gone_causes", before=before, after=after)
 
 
 def _causes(clause: ClauseResult | None) -> Sequence[str]:
@@ -82,12 +80,6 @@ def _state(clause: ClauseResult | None) -> Verdict | None:
     if clause is None or clause.verdict not in (Verdict.PASS, Verdict.VIOLATED):
         return None
     return clause.verdict if clause.violations or clause.occasions else None
-
-
-def _side_json(clause: ClauseResult | None) -> Json | None:
-    if clause is None:
-        return None
-    return {"verdict": str(clause.verdict), "violations": clause.violations, "occasions": clause.occasions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +124,7 @@ def _clauses(run: RunResult) -> Mapping[str, ClauseResult]:
 
 
 def _run_json(run: RunResult) -> Json:
-    return {"run": run.run, "file": run.file, "subject": run.subject, "verdict": str(run.verdict)}
+    return fields_of(run, "run file subject verdict")
 
 
 def _lateness_json(one: Lateness | None) -> Json | None:

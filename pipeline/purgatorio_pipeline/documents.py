@@ -33,6 +33,11 @@ def decoded(document: bytes | str, kind: type[T]) -> T:
         raise Unreadable(str(wrong)) from None
 
 
+def fields_of(one: object, names: str, **given: object) -> dict[str, object]:
+    """A part of a document, with these fields in this order: each from `given`, else from the attribute of `one`."""
+    return {name: given[name] if name in given else getattr(one, name) for name in names.split()}
+
+
 def _rows(value: object) -> object:
     if isinstance(value, pa.Table):
         return value.to_pylist()

@@ -16,9 +16,10 @@ from purgatorio_pipeline.documents import Unreadable, decoded
 from purgatorio_pipeline.finding import Finding, verdict_of
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.incremental import check
-from purgatorio_pipeline.judging import Judged, judge_in_process, together
+from purgatorio_pipeline.judging import Judged, together
 from purgatorio_pipeline.lake import MARK, Lake
 from purgatorio_pipeline.printed import Check, Printed, Report, check_of, findings_of
+from purgatorio_pipeline.process_engine import judge_in_process
 from purgatorio_pipeline.report.grouped import worst_first
 from purgatorio_pipeline.sources import find_traces
 from purgatorio_spec.show.visible import visible

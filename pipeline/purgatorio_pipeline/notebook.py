@@ -20,8 +20,9 @@ from pathlib import Path
 import pyarrow as pa
 from markupsafe import Markup
 
-from purgatorio_pipeline.judging import Judged, judge_in_process
+from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.pictures import GaugeSeries
+from purgatorio_pipeline.process_engine import judge_in_process
 from purgatorio_pipeline.report.grouped import CauseGroup, grouped
 from purgatorio_pipeline.report.markup import part
 from purgatorio_pipeline.report.page import example_article

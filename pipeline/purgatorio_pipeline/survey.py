@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from purgatorio_conformance.recording import RunRecord, record_runs
 from purgatorio_conformance.subject.contract import Progress, Subject, silent
-from purgatorio_pipeline.judging import judge_in_process
+from purgatorio_pipeline.documents import fields_of
 from purgatorio_pipeline.printed import run_of
+from purgatorio_pipeline.process_engine import judge_in_process
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.lateness import Lateness
 from purgatorio_spec.show.counterexample import Counterexample
@@ -63,19 +64,10 @@ class Surveyed:
         return Verdict.UNKNOWN if self.failed else Verdict.SKIPPED
 
     def as_json(self) -> dict[str, object]:
-        shape: dict[str, object] = {"name": self.name, "profile": self.profile, "verdict": str(self.verdict)}
         if self.result is None or self.counts is None:
-            return shape | {"why": self.why}
-        shape |= {
-            "implementation": self.implementation,
-            "version": self.version,
-            "timers": self.counts.timers,
-        }
-        shape |= {
-            "fired": self.counts.fired,
-            "cancelled": self.counts.cancelled,
-            "refused": self.counts.refused,
-        }
+            return fields_of(self, "name profile verdict why")
+        shape = fields_of(self, "name profile verdict implementation version")
+        shape |= fields_of(self.counts, "timers fired cancelled refused")
         if self.lateness is not None:
             late = self.lateness
             shape |= {"before_deadline": late.early, "lateness_counted": late.count}

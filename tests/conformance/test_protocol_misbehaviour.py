@@ -24,7 +24,7 @@ from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, 
 from purgatorio_conformance.subject.plan import MS, make_plan
 from purgatorio_conformance.suite.gated import command_promise, of_command, play
 from purgatorio_pipeline.command.driving import judge_records
-from purgatorio_pipeline.judging import judge_in_process
+from purgatorio_pipeline.process_engine import judge_in_process
 from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.record import End
 from stress.trace_structure import ReadRun, check_intervals, read_run

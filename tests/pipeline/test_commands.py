@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 
 from mutants import __main__ as mutants
 from program_text import python
-from purgatorio_pipeline import judging
+from purgatorio_pipeline import judging, process_engine
 from purgatorio_pipeline.cli import COMMANDS, EXTRAS, GROUPS, purgatorio
 from purgatorio_pipeline.judging import Engine, NoTables, choose_engine
 from purgatorio_pipeline.lake import MARK
@@ -257,9 +257,9 @@ def test_a_file_may_go_once_it_was_read(tmp_path: Path, monkeypatch: pytest.Monk
         reader.path.unlink()
         return folded
 
-    monkeypatch.setattr(judging, "fold_reader", read_and_gone)
+    monkeypatch.setattr(process_engine, "fold_reader", read_and_gone)
     paths = [Trace().write(tmp_path / name) for name in ("a.jsonl", "b.jsonl")]
-    assert len(judging.judge_in_process(paths).result.runs) == 2
+    assert len(process_engine.judge_in_process(paths).result.runs) == 2
 
 
 def test_a_file_whose_folder_can_be_made_is_written(tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from click.testing import CliRunner, Result
 
 from pipeline.test_verify_command import WHEEL
 from pipeline.test_verify_command import verify as run_verify
-from purgatorio_pipeline import judging
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.command import driving, output, verify
+from purgatorio_pipeline.incremental import cached
+from purgatorio_pipeline.process_engine import judge_in_process
 from purgatorio_spec import check
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.clause.registry import CLAUSES
@@ -59,8 +60,8 @@ JUDGING: Final[dict[str, Put]] = {
 }
 SHOWING: Final[dict[str, Put]] = {
     "the events of a violation": _in(check.Folded, "examples"),
-    "a counterexample": _in(judging, "counterexample"),
-    "the pictures": _in(judging, "pictures"),
+    "a counterexample": _in(cached, "counterexample"),
+    "the pictures": _in(cached, "pictures"),
     "the terminal": _in(output, "print_check"),
     "the page": _in(output, "page"),
     "the summary": _in(output, "markdown"),
@@ -170,7 +171,7 @@ def test_a_run_that_cannot_be_judged_spoils_no_other(
 
     monkeypatch.setattr(fold.Fold, "conclude", conclude)
     put(monkeypatch)
-    judged = judging.judge_in_process(paths)
+    judged = judge_in_process(paths)
     first, second = without_silent_pass(judged.result).runs
     assert (first.verdict, second.verdict) == (Verdict.UNKNOWN, Verdict.VIOLATED)
     assert "an internal error of Purgatorio" in first.problems[0]
@@ -198,7 +199,7 @@ BUGGY: Final = f"{WHEEL} --bug"
         _in(driving, "bad_end"),
         _in(verify, "bad_end"),
         _in(verify, "not_looked_for"),
-        _in(judging, "counterexample"),
+        _in(cached, "counterexample"),
     ],
 )
 def test_verify_prints_its_findings(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

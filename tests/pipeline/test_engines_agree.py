@@ -16,8 +16,8 @@ from purgatorio_pipeline.incremental.cached import result_of
 from purgatorio_pipeline.incremental.on_spark import judge_on_spark
 from purgatorio_pipeline.incremental.spark_fold import TASKS_A_SLOT, judge_files
 from purgatorio_pipeline.incremental.spark_fold import check_files as check_on_spark
-from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.process_engine import judge_in_process
 from purgatorio_spec.check import check_files
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.part import Reading

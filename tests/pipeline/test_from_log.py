@@ -16,10 +16,10 @@ from click.testing import CliRunner
 
 from purgatorio_pipeline.command.check import command as check
 from purgatorio_pipeline.command.convert import command
-from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_pipeline.log.conversion import LogConversion, convert_log
 from purgatorio_pipeline.log.mapping import read_mapping
 from purgatorio_pipeline.log.moment import BadValue, time_ns
+from purgatorio_pipeline.process_engine import judge_in_process
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, without_silent_pass
 from purgatorio_spec.show.counterexample import counterexample

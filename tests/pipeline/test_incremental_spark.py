@@ -21,7 +21,8 @@ from purgatorio_pipeline.gather import gather
 from purgatorio_pipeline.hadoop import Place
 from purgatorio_pipeline.incremental import batch, spark_fold
 from purgatorio_pipeline.incremental.on_spark import judge_on_spark
-from purgatorio_pipeline.judging import FileCounts, Judged, judge_in_process
+from purgatorio_pipeline.judging import FileCounts, Judged
+from purgatorio_pipeline.process_engine import judge_in_process
 from spec.figures import FIGURES, TRACES
 
 pytestmark = pytest.mark.xdist_group("spark")

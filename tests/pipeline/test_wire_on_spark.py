@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from purgatorio_pipeline import judging
 from purgatorio_pipeline.command import wire
 from purgatorio_pipeline.command.output import CheckOutput
 from purgatorio_pipeline.comparison import Change, compare
 from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.incremental import cached
 from purgatorio_pipeline.incremental.spark_fold import cached_of_files
-from purgatorio_pipeline.judging import judge_in_process
+from purgatorio_pipeline.process_engine import Tracker, judge_in_process
 from purgatorio_spec.failure import Failure, failure_of
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
+from purgatorio_wire import counterexample
 from purgatorio_wire.client.connection import Address
 from purgatorio_wire.judge import judge_file, judge_trace
 from purgatorio_wire.scene.run import RunOptions
@@ -52,7 +52,7 @@ def test_two_nights_are_compared(tmp_path: Path) -> None:
 def test_progress_says_that_judging_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, reading, seen = (
         nightly(tmp_path / "a", broken=False),
-        judging.Tracker(),
+        Tracker(),
         list[tuple[float, float]](),
     )
 
@@ -81,7 +81,7 @@ def test_a_stored_result_has_the_examples(tmp_path: Path, monkeypatch: pytest.Mo
     trace, run = judge_file(path)
     stored = decoded(encoded(cached.cached_wire(trace, run)), cached.CachedResult)
     assert cached.assemble([stored]).examples == judge_in_process([path]).examples != {}
-    monkeypatch.setattr(cached, "counterexamples", lambda trace, run: 1 // 0)
+    monkeypatch.setattr(counterexample, "counterexamples", lambda trace, run: 1 // 0)
     unshown = cached.cached_wire(trace, run).run
     assert (unshown.verdict, len(unshown.failures)) == (Verdict.VIOLATED, 1)
 

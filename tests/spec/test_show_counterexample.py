@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from golden import Golden
-from purgatorio_pipeline.judging import judge_in_process
+from purgatorio_pipeline.process_engine import judge_in_process
 from purgatorio_spec.durations import milliseconds
 from purgatorio_spec.fast_path.fold import Fold
 from purgatorio_spec.show.counterexample import SHOWN_ROWS, Counterexample, counterexample

@@ -24,7 +24,7 @@ from typing import Final
 
 from purgatorio_pipeline.campaign.job import Job
 from purgatorio_pipeline.campaign.outcome import TIMED_OUT, JobOutcome, causes, outcome_of
-from purgatorio_pipeline.documents import Unreadable, decoded, encoded
+from purgatorio_pipeline.documents import Unreadable, decoded, encoded, fields_of
 from purgatorio_pipeline.finding import Finding
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.stopping import PARENT
@@ -60,19 +60,12 @@ class Campaign:
 
     def as_json(self) -> dict[str, object]:
         """Totals, failures and causes for machines; the rows are in the campaign's folder."""
-        return {
-            "kind": "campaign",
-            "verdict": str(self.verdict),
-            "jobs": len(self.outcomes),
-            "resumed": self.resumed,
-            "left": self.left,
-            "why": self.why,
-            "runs": sum(one.runs for one in self.outcomes),
-            "failures": [
-                {"job": asdict(one.job), "failure": one.failure} for one in self.outcomes if one.failure
-            ],
-            "violations": [{**asdict(one), "count": count} for one, count in causes(self.outcomes)],
-        }
+        return fields_of(
+            self, "kind verdict jobs resumed left why runs failures violations",
+            kind="campaign", jobs=len(self.outcomes), runs=sum(one.runs for one in self.outcomes),
+            failures=[fields_of(one, "job failure") for one in self.outcomes if one.failure],
+            violations=[asdict(one) | {"count": count} for one, count in causes(self.outcomes)],
+        )  # fmt: skip
 
 
 @dataclass(slots=True)

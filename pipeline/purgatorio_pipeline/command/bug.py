@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
+from purgatorio_pipeline.command.failed import wrong_usage
 from purgatorio_pipeline.command.options import option
 from purgatorio_stress.mutant.own_patches import BadPatches, bug_of
 from purgatorio_stress.mutant.patch import Bug
@@ -19,7 +18,5 @@ def mutant_option() -> Any:
 
 def bug_asked(text: str | None) -> Bug:
     """The bug that the option names, or none without the option. A usage error if the file has no bug."""
-    try:
+    with wrong_usage(BadPatches):
         return bug_of(text)
-    except BadPatches as error:
-        raise click.UsageError(str(error)) from None

@@ -14,6 +14,7 @@ import click
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import JobOutcome, causes
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
+from purgatorio_pipeline.command.failed import wrong_usage
 from purgatorio_pipeline.command.options import argument, flag, folder, json_flag, number, option, taking
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
@@ -129,15 +130,13 @@ def _line(outcome: JobOutcome) -> str:
 
 def _jobs(asked: CampaignOptions) -> list[Job]:
     bug, seeds = bug_asked(asked.mutant), _range(asked.seeds)
-    try:
+    with wrong_usage(NoJob, KeyError):
         names = asked.scenarios or ((bug.scenario,) if bug.scenario else tuple(SCENARIOS))
         pairs = [pair for name in names for pair in dialects_named(name)]
         return plan(
             [f"{name}/{dialect}" for name, dialect in pairs], asked.strategies or ("random",), seeds, asked.schedules,
             stress_rounds=asked.stress_rounds, mutant=bug.name, preemptions=asked.preemptions,
         )  # fmt: skip
-    except (NoJob, KeyError) as nothing:
-        raise click.UsageError(str(nothing.args[0])) from None
 
 
 def _range(text: str) -> range:

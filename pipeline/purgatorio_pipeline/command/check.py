@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import click
 
+from purgatorio_pipeline.command.failed import wrong_usage
 from purgatorio_pipeline.command.options import argument, clause_out_of, flag, option, shared, taking
 from purgatorio_pipeline.command.output import EngineAsked, GroupedCommand, TablesOutput, show
 from purgatorio_pipeline.hadoop import is_uri
@@ -65,11 +66,9 @@ def command(asked: CheckOptions) -> None:
     traces, engine, output, operation = asked.traces, asked.engine, asked.output, asked.operation
     if not traces:
         raise click.UsageError("no trace named: give a file, a folder or a glob")
-    try:
-        uris = [trace for trace in traces if is_uri(trace)]
+    uris = [trace for trace in traces if is_uri(trace)]
+    with wrong_usage(NoTraces):
         paths = find_traces(trace for trace in traces if not is_uri(trace))
-    except NoTraces as nothing:
-        raise click.UsageError(str(nothing)) from None
     if operation is not None and output.out is not None:
         raise click.UsageError(
             "--operation cannot be combined with --out: --operation judges in this process, --out writes Spark's tables"
@@ -80,12 +79,10 @@ def command(asked: CheckOptions) -> None:
     if uris and choice.engine is Engine.PROCESS:
         raise click.UsageError(f"{uris[0]}: a URI can be read by Spark only: run with --engine spark")
     what = f"checking {counted(len(paths), 'trace') if paths else ' '.join(uris)} {choice}"
-    try:
+    with wrong_usage(NoTraces):
         judged = engine.judge(
             choice.engine, what, paths, output, operation=operation, uris=uris, allow_idle=asked.allow_idle
         )
-    except NoTraces as nothing:
-        raise click.UsageError(str(nothing)) from None
     focus = Focus(asked.run, asked.clause, operation)
     if not asked.allow_idle and operation is None:
         judged = replace(judged, result=without_silent_pass(judged.result))

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from purgatorio_pipeline.command.failed import status_of
 from purgatorio_pipeline.command.progress import progress
-from purgatorio_pipeline.documents import encoded
+from purgatorio_pipeline.documents import encoded, fields_of
 from purgatorio_spec.claim_result import ClaimResult, overall
 from purgatorio_spec.verdict import Verdict
 
@@ -53,27 +53,15 @@ def show_claims(
 
 
 def _document(result: ClaimResult) -> dict[str, object]:
-    return {
-        "id": result.id,
-        "statement": result.statement,
-        "verdict": result.judged.value,
-        "bound": result.bound,
-        "states": result.states,
-        "seconds": round(result.seconds, 3),
-        "states_per_second": round(result.states / result.seconds) if result.states and result.seconds else 0,
-        "twin": result.twin.value,
-        "twins": [
-            {
-                "name": twin.name,
-                "number": twin.number,
-                "property": twin.property,
-                "verdict": twin.verdict.value,
-                "states": twin.states,
-                "seconds": round(twin.seconds, 3),
-            }
+    names = "id statement verdict bound states seconds states_per_second twin twins"
+    return fields_of(
+        result, names, verdict=result.judged, seconds=round(result.seconds, 3),
+        states_per_second=round(result.states / result.seconds) if result.states and result.seconds else 0,
+        twins=[
+            fields_of(twin, "name number property verdict states seconds", seconds=round(twin.seconds, 3))
             for twin in result.twins
         ],
-    }
+    )  # fmt: skip
 
 
 def _console() -> Console:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from purgatorio_pipeline.command.failed import wrong_usage
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.options import argument, file, json_flag, option, taking
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked
@@ -66,11 +67,8 @@ def command(asked: CompareOptions) -> None:
     \b
       purgatorio compare before after
     """
-
-    try:
+    with wrong_usage(NoTraces):
         sides = [(place, find_traces([place])) for place in (asked.before, asked.after)]
-    except NoTraces as nothing:
-        raise click.UsageError(str(nothing)) from None
 
     def judge(place: str, paths: Sequence[Path]) -> Judged:
         what = f"checking {counted(len(paths), 'trace')} of {place}"

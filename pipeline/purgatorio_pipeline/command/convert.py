@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from purgatorio_pipeline.command.failed import wrong_usage
 from purgatorio_pipeline.command.line import echo_line, wrapped
 from purgatorio_pipeline.command.options import argument, flag, json_flag, option, taking
 from purgatorio_pipeline.command.progress import progress
@@ -78,14 +79,12 @@ def command(asked: ConvertOptions) -> None:
             "more than one TRACE: only a log of your own (--from-log) may be several files"
         )
     out, force, keep_going = asked.out, asked.force, asked.keep_going
-    try:
-        with progress(f"converting {_shown(trace)}", unit="events", quiet=asked.as_json) as going:
-            if is_wire_trace(trace):
-                result = convert_wire(trace, out, force=force, keep_going=keep_going)
-            else:
-                result = convert(trace, out, force=force, keep_going=keep_going, progress=going.tell)
-    except (CannotConvert, OSError) as bad:
-        raise click.UsageError(str(bad)) from None
+    what = f"converting {_shown(trace)}"
+    with wrong_usage(CannotConvert, OSError), progress(what, unit="events", quiet=asked.as_json) as going:
+        if is_wire_trace(trace):
+            result = convert_wire(trace, out, force=force, keep_going=keep_going)
+        else:
+            result = convert(trace, out, force=force, keep_going=keep_going, progress=going.tell)
     if asked.as_json:
         click.echo(encoded(_json(result, trace, out)))
     else:

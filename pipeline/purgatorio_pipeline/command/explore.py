@@ -14,6 +14,7 @@ import click
 from msgspec.structs import replace
 
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
+from purgatorio_pipeline.command.failed import wrong_usage
 from purgatorio_pipeline.command.line import echo_line, wrapped
 from purgatorio_pipeline.command.options import argument, flag, json_flag, number, option, refuse, taking
 from purgatorio_pipeline.command.progress import progress
@@ -158,14 +159,12 @@ def _explore_package(asked: ExploreOptions) -> NoReturn:
         raise click.UsageError("give both options: --package PACKAGE --adapter MODULE:CLASS")
     if strategy == "states":
         raise click.UsageError("--package cannot be searched by states: foreign code has no state to compare")
-    try:
+    with wrong_usage(CannotLoad):
         explored = explore_foreign(
             asked.packages, adapter, asked.limits(), strategy=strategy or "dpor", seed=asked.seed, early=asked.early,
             races_count=asked.races,
             progress=partial(progress, f"exploring {adapter}, for {asked.seconds:g} s at most", quiet=asked.as_json),
         )  # fmt: skip
-    except CannotLoad as error:
-        raise click.UsageError(str(error)) from None
     with quiet():
         gc.collect()  # the objects of the last run, which would warn at the end of the process
     if asked.as_json:
@@ -179,10 +178,8 @@ def _explore_package(asked: ExploreOptions) -> NoReturn:
 
 
 def _replay_package(token: Token, asked: ExploreOptions) -> NoReturn:
-    try:
+    with wrong_usage(BadToken, CannotLoad, NoEnd):
         explored, broken = replay_foreign(token)
-    except (BadToken, CannotLoad, NoEnd) as error:
-        raise click.UsageError(str(error)) from None
     verdict = Verdict.VIOLATED if broken else Verdict.PASS
     if asked.as_json:
         shape = explored.printed()
@@ -239,10 +236,8 @@ def _draw(asked: ExploreOptions, bug: Bug) -> None:
 
 
 def _chosen(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    try:
+    with wrong_usage(BadProgram, KeyError):
         return [pair for text in names or SCENARIOS for pair in dialects_named(text, scenario_named)]
-    except (BadProgram, KeyError) as wrong:
-        raise click.UsageError(str(wrong.args[0])) from None
 
 
 _INDENT: Final = 10
@@ -271,13 +266,11 @@ def _show(one: ScenarioResult) -> None:
 
 
 def _replay(text: str, bug: Bug, asked: ExploreOptions) -> None:
-    try:
+    with wrong_usage(BadToken, NoEnd):
         token = Token.parse(text)
         if token.scenario == FOREIGN:
             _replay_package(token, asked)
         run = replay_token(token, bug, races=asked.races)
-    except (BadToken, NoEnd) as error:
-        raise click.UsageError(str(error)) from None
     verdict = Verdict.VIOLATED if run.broken else Verdict.PASS
     if asked.as_json:
         _echo_json(verdict, [_replayed(token, run, verdict)])

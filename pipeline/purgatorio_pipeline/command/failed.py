@@ -1,6 +1,7 @@
 """The exit status of a command, and the message of an unexpected error."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import click
@@ -13,6 +14,16 @@ from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 UNEXPECTED: Final = 70
 """EX_SOFTWARE of sysexits."""
 OURS: Final = "purgatorio: this is an internal error. Please report it with the lines above and the command."
+
+
+@contextmanager
+def wrong_usage(*errors: type[BaseException]) -> Iterator[None]:
+    """Inside `with`, these exceptions are usage errors with the same text."""
+    try:
+        yield
+    except errors as wrong:
+        # The text of a KeyError would be quoted.
+        raise click.UsageError(str(wrong.args[0] if isinstance(wrong, KeyError) else wrong)) from None
 
 
 def status_of(verdict: Verdict, *, stopped: bool) -> int:

@@ -13,7 +13,7 @@ import click
 from msgspec import UNSET, UnsetType
 from rich.console import Console
 
-from purgatorio_pipeline.command.failed import told_status
+from purgatorio_pipeline.command.failed import told_status, wrong_usage
 from purgatorio_pipeline.command.options import file, flag, json_flag, option
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
@@ -25,11 +25,10 @@ from purgatorio_pipeline.judging import (
     Focus,
     Judged,
     NoTables,
-    Tracker,
     choose_engine,
-    judge_in_process,
 )
 from purgatorio_pipeline.printed import Shortest, check_of
+from purgatorio_pipeline.process_engine import Tracker, judge_in_process
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.page import page
@@ -98,10 +97,8 @@ class EngineAsked:
         submitted = "spark-submit" if "PYSPARK_GATEWAY_PORT" in os.environ else ""
         given = "--master" if self.master is not None else "--memory" if self.memory is not None else ""
         spark = given or ("a URI" if uris else submitted)
-        try:
+        with wrong_usage(NoTables):
             return choose_engine(self.engine, paths, tables=output.out is not None, spark=spark)
-        except NoTables as refused:
-            raise click.UsageError(str(refused)) from None
 
     def judge(
         self,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 from rich.console import Console
 
-from purgatorio_pipeline.command.failed import told_status
+from purgatorio_pipeline.command.failed import told_status, wrong_usage
 from purgatorio_pipeline.command.options import argument, shared, taking
 from purgatorio_pipeline.command.output import CheckOutput, GroupedCommand, write_files
 from purgatorio_pipeline.documents import Unreadable, encoded
@@ -50,10 +50,8 @@ def command(asked: ReportOptions) -> None:
     \b
       purgatorio report runs/ --html page.html
     """
-    try:
+    with wrong_usage(Unreadable, NoTraces):
         found = gather(asked.sources)
-    except (Unreadable, NoTraces) as wrong:
-        raise click.UsageError(str(wrong)) from None
     judged, findings, output = found.judged, found.findings, asked.output
     if not (judged.result.runs or findings):
         # A report without results must not pass.

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.command.bug import bug_asked, mutant_option
-from purgatorio_pipeline.command.failed import status_of
+from purgatorio_pipeline.command.failed import status_of, wrong_usage
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.options import argument, flag, folder, json_flag, number, option, taking
 from purgatorio_pipeline.command.progress import progress
@@ -90,11 +90,9 @@ def command(asked: StressOptions) -> None:
     bug = bug_asked(asked.mutant)
     # A subject may be a module of the current folder, which is not in the path of a console script.
     sys.path.insert(0, "")
-    try:
+    with wrong_usage(KeyError):
         raced = subject_named(asked.subject)
         pairs = chosen(asked.scenarios, raced)
-    except KeyError as unknown:
-        raise click.UsageError(str(unknown.args[0])) from None
     plan = StressPlan(
         pairs, asked.rounds, asked.minutes, asked.threads, asked.seed, YIELDS[asked.yields], asked.record_every,
         asked.batch, asked.traces, bug, raced,

@@ -15,6 +15,7 @@ import click
 
 from purgatorio_conformance.java_home import JavaNotFound, find_java
 from purgatorio_conformance.subjects import FOREIGN, subjects_named
+from purgatorio_pipeline.command.failed import wrong_usage
 from purgatorio_pipeline.command.options import argument, flag, folder, json_flag, number, taking
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
@@ -49,10 +50,8 @@ def command(asked: SubjectsOptions) -> None:
       purgatorio subjects                          # all installed timers
       purgatorio subjects jdk-timer sched --json
     """
-    try:
+    with wrong_usage(KeyError):
         families = {name: subjects_named(name) for name in asked.names or FOREIGN}
-    except KeyError as unknown:
-        raise click.UsageError(str(unknown.args[0])) from None
     if asked.listing:
         for name, subjects in families.items():
             click.echo(f"{name:16} {', '.join(subject.name for subject in subjects)}")

@@ -31,10 +31,12 @@ from purgatorio_pipeline.command.driving import (
     subjects_of_commands,
     to_show,
 )
+from purgatorio_pipeline.command.failed import wrong_usage
 from purgatorio_pipeline.command.options import argument, flag, folder, number, option, shared, taking
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, TablesOutput, show
 from purgatorio_pipeline.command.progress import Progress, progress
-from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, together
+from purgatorio_pipeline.judging import Engine, Focus, Judged, together
+from purgatorio_pipeline.process_engine import judge_in_process
 from purgatorio_spec.failure import surviving
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
@@ -95,10 +97,8 @@ def command(asked: VerifyOptions) -> None:
         return
     engine.choice((), output)  # refuse impossible options before driving anything
     names = list(asked.subjects) or ([] if asked.commands else list(MAIN))
-    try:
+    with wrong_usage(KeyError):
         chosen = [subject for name in names for subject in subjects_named(name)]
-    except KeyError as unknown:
-        raise click.UsageError(str(unknown.args[0])) from None
     driven, failed = subjects_of_commands(
         asked.commands, asked.time, None if asked.lines == "none" else asked.lines
     )

@@ -21,6 +21,7 @@ from typing import Final
 
 import click
 
+from purgatorio_pipeline.command.failed import wrong_usage
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.options import argument, file, flag, number, option, refuse, shared, taking
 from purgatorio_pipeline.command.output import CheckOutput, EngineAsked, GroupedCommand, show
@@ -132,12 +133,10 @@ def command(asked: WireOptions) -> None:
         return
     if asked.broker is None:
         raise click.UsageError("no broker named: give HOST:PORT, such as localhost:9092")
-    try:
+    with wrong_usage(ValueError):
         wanted, draws = _wanted(asked.only, asked.program)
         program = None if asked.program is None else parsed(asked.program)
         declared = declared_of(asked.declare)
-    except ValueError as wrong:
-        raise click.UsageError(str(wrong)) from None
     trace, output = asked.trace, asked.output
     if trace is not None and trace.suffix == ".parquet":
         raise click.UsageError(

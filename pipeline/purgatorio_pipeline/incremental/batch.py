@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from purgatorio_pipeline.documents import fields_of
 from purgatorio_pipeline.hadoop import Place, address
 from purgatorio_pipeline.incremental.cached import CachedResult
 from purgatorio_pipeline.incremental.check import BATCHES, KeptFile
@@ -73,18 +74,18 @@ def write_gold(gold: Lake, judged: Judged, violations: DataFrame | None) -> None
     """Write the tables into a new folder. `violations`: None if no run was judged; this table is then missing."""
     runs = judged.result.runs
     tables: dict[str, Iterable[dict[str, object]]] = {
-        "runs": (_row("runs", run, run_key=key) for key, run in enumerate(runs)),
+        "runs": (fields_of(run, _COLUMNS["runs"], run_key=key) for key, run in enumerate(runs)),
         "verdicts": (
-            _row("verdicts", clause, run_key=key, file=run.file, run=run.run)
+            fields_of(clause, _COLUMNS["verdicts"], run_key=key, file=run.file, run=run.run)
             for key, run in enumerate(runs)
             for clause in run.clauses.values()
         ),
         "lateness": (
-            _row("lateness", one, low_ns=low, high_ns=high, tasks=count)
+            fields_of(one, _COLUMNS["lateness"], low_ns=low, high_ns=high, tasks=count)
             for one in judged.lateness
             for low, high, count in one.bins
         ),
-        "quarantine": (_row("quarantine", line) for line in judged.result.broken),
+        "quarantine": (fields_of(line, _COLUMNS["quarantine"]) for line in judged.result.broken),
     }
     for name, rows in tables.items():
         fields = [pa.field(column, _TYPES.get(column, pa.string())) for column in _COLUMNS[name].split()]
@@ -92,8 +93,3 @@ def write_gold(gold: Lake, judged: Judged, violations: DataFrame | None) -> None
     if violations is not None:
         ordered = violations.select(*VIOLATION_COLUMNS).orderBy("run_key", "clause", "cause", "subject")
         gold.write("violations", ordered.coalesce(1))
-
-
-def _row(table: str, one: object, **given: object) -> dict[str, object]:
-    """A row of a table. A column is from `given`, else from the field of `one` with its name."""
-    return {name: given[name] if name in given else getattr(one, name) for name in _COLUMNS[table].split()}

@@ -1,15 +1,18 @@
-"""The stored result of a judged file. It has all data that a report shows, so the file need not be read again.
+"""The result of a judged file. It has all data that a report shows, so it can be stored, and the file need not be read
+again.
 
-A check is assembled from stored results, whether they are new or from earlier checks. Two limits hold for a whole
-check: the number of causes with an example, and the number of runs whose gauges are shown. This module applies them in
-the order of the files.
+Both engines assemble a check from such results, whether they are new or from earlier checks. Two limits hold for a
+whole check of the engine `spark`: the number of causes with an example (`most`), and the number of runs whose gauges
+are shown. This module applies them in the order of the files.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -26,13 +29,19 @@ from purgatorio_spec.show.counterexample import HEAD_ROWS, TAIL_ROWS, Counterexa
 from purgatorio_spec.show.selection import CauseKey, causes, kind_of
 from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.verdict import Violation
-from purgatorio_wire.counterexample import counterexamples
 from purgatorio_wire.trace.file import WireTrace
 
 MAX_CAUSES: Final = 50
 """The maximum number of causes with an example. Further causes are reported without events."""
 RUNS_MEASURED: Final = 100
 """The maximum number of runs whose gauges are shown."""
+STDERR_READ_BYTES: Final = 1 << 16
+MAX_NAME_BYTES: Final = 255
+"""The maximum length of a file name on the usual file systems."""
+STDERR_LINES: Final = 4
+"""The number of lines of a program's standard error in a counterexample."""
+_FRAME: Final = re.compile(r"\s+(at |\.\.\. |File ).*")
+"""A line of a stack trace of the JVM or of Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +67,23 @@ class CachedResult:
     shown: tuple[Counterexample, ...] = ()
 
 
-def cached_wire(trace: WireTrace, run: RunResult) -> CachedResult:
+def cached_wire(trace: WireTrace, run: RunResult, most: int | None = MAX_CAUSES) -> CachedResult:
+    # See `judge_in_process`.
+    from purgatorio_wire.counterexample import counterexamples
+
     failures = [*run.failures]
     shown: list[Counterexample] = []
     with surviving(f"showing {run.file}", failures):
-        shown += islice(counterexamples(trace, run).values(), MAX_CAUSES)
+        shown += islice(counterexamples(trace, run).values(), most)
     return CachedResult(replace(run, failures=tuple(failures)), tuple(trace.broken), shown=tuple(shown))
 
 
-def cached_of(folded: Folded, broken: Sequence[BrokenLine]) -> CachedResult:
+def cached_of(folded: Folded, broken: Sequence[BrokenLine], most: int | None = MAX_CAUSES) -> CachedResult:
     failures = [*folded.result.failures]
     examples: list[Example] = []
     late, gauges = None, None
     with surviving(f"finding the events of {folded.result.file}", failures):
-        for _, _, violation, events in folded.examples()[:MAX_CAUSES]:
+        for _, _, violation, events in folded.examples()[:most]:
             examples.append(example_of(events, violation))
     with surviving(f"measuring {folded.result.file}", failures):
         late, gauges = pictures(folded)
@@ -102,7 +114,7 @@ def result_of(cached: Sequence[CachedResult]) -> CheckResult:
     return CheckResult(tuple(one.run for one in cached), sum(one.run.quarantined for one in cached), broken)
 
 
-def assemble(cached: Sequence[CachedResult]) -> Judged:
+def assemble(cached: Sequence[CachedResult], most: int | None = MAX_CAUSES) -> Judged:
     """Assemble the check of these files, in this order, with all data for the reports."""
     result = result_of(cached)
     held = {
@@ -115,14 +127,15 @@ def assemble(cached: Sequence[CachedResult]) -> Judged:
     runs = {one.run.file: one.run for one in cached}
     failures: list[Failure] = []
     examples: dict[CauseKey, Counterexample] = {}
-    for key, _, count, violation in islice(causes(result), MAX_CAUSES):
+    for key, _, count, violation in islice(causes(result), most):
         if (key.file, key.clause, key.cause) in shown_of_wire:
             examples[key] = shown_of_wire[key.file, key.clause, key.cause]
         example = held.get((key.file, key.clause, key.cause))
         if example is not None:
             with surviving(f"showing {key.clause} of {key.file}", failures):
                 shown = counterexample(key.file, key.run, violation, example.events, count, example.unfetched)
-                examples[key] = shown.of_run(runs[key.file])
+                stderr = _stderr_of(Path(key.file), key.run)
+                examples[key] = replace(shown.of_run(runs[key.file]), stderr=stderr)
     measured = [one.gauges for one in cached if one.run.clauses][:RUNS_MEASURED]
     return Judged(
         result,
@@ -131,3 +144,20 @@ def assemble(cached: Sequence[CachedResult]) -> Judged:
         [one for one in measured if one is not None],
         failures=failures,
     )
+
+
+def _stderr_of(trace: Path, run: str) -> tuple[str, ...]:
+    """The last lines of a program's standard error, from the file next to its trace. Of a stack trace, the first lines,
+    which have the exception."""
+    name = f"{run}.stderr"
+    # A trace must not select a file in another folder.
+    if "/" in name or "\0" in name or len(name.encode(errors="replace")) > MAX_NAME_BYTES:
+        return ()
+    place = trace.with_name(name)
+    if not place.is_file():
+        return ()
+    with place.open("rb") as file:
+        text = file.read(STDERR_READ_BYTES).decode(errors="replace")
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if not _FRAME.match(line)]
+    return tuple((errors or lines)[-STDERR_LINES:])
