@@ -102,7 +102,7 @@ def test_a_gated_run_of_one_caller_names_what_the_description_lacks() -> None:
     gated.account.orders[:] = [Orders(program, 3)]
     said = [line for _, line in not_looked_for(subjects)]
     assert [line.partition(": ")[0] for line in said if line.startswith("not tested (one")] == [
-        "not tested (one caller"
+        "not tested (one caller; if several threads may call, declare lanes)"
     ]
     assert not any("(no gates" in line for line in said)
 

@@ -13,6 +13,7 @@ from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.protocol.played_order import BROKEN, NO_LINE, NO_LINE_OF_ITS_OWN
 from purgatorio_conformance.protocol.small_program import (
     ANY,
+    CALLBACK,
     CLASSES,
     ERRORS,
     INTERVAL_ABOVE,
@@ -58,6 +59,9 @@ def _unstopped(way: CommandSubject) -> Iterator[str]:
         if names:
             yield f"not run with pauses at lines ({why}): {', '.join(names)}"
 
+
+_OF_ONE: Final = {CALLBACK, ERRORS, SEQUENCE}
+"""Classes of bugs that need no second caller."""
 
 _ASLEEP: Final = "not tested (no late_real_ns): in real time, a thread that sleeps past a deadline"
 
@@ -106,7 +110,7 @@ def _not_declared(description: Description, looks_for: str, gated: bool) -> str:
         return "no gates: see docs/subject-protocol.md#gates-races-by-control"
     if looks_for == ERRORS and "failing" not in description.capabilities:
         return "no capability failing"
-    return "one caller: declare lanes" if description.lanes == 1 else "no program for these gates"
+    return "no program for these gates"
 
 
 def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
@@ -153,14 +157,16 @@ def _untested(part: Part, ways: Sequence[CommandSubject]) -> list[str]:
         none = "the gated run ended early, at a violation or a failure"
     elif gated and not any(way.virtual for way in gated):
         none = "no run in virtual time"
-    missing: dict[tuple[str, str], list[str]] = {}
+    missing: dict[tuple[str, str], dict[str, None]] = {}
     for looks_for in (one for one in CLASSES[part] if one not in looked):
         due = none or _not_declared(ways[0].description, looks_for, bool(gated))
         # If a broken promise prevented the programs, that is the reason: the subject lacks nothing. A reason of one
         # mode comes last, because another mode may run the program.
         why = min(lacks.get(looks_for, [due]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))
+        if ways[0].description.lanes == 1 and looks_for not in _OF_ONE and why not in (none, BROKEN):
+            why, looks_for = "one caller; if several threads may call, declare lanes", "races"
         left = "tested only by chance" if looks_for in by_chance else "not tested"
-        missing.setdefault((left, why), []).append(looks_for)
+        missing.setdefault((left, why), {})[looks_for] = None
     return [f"{left} ({why}): {'; '.join(these)}" for (left, why), these in missing.items()]
 
 

@@ -172,7 +172,8 @@ class GatedRun:
             for place, count in enumerate(self._counts, 1)
             if count
         ]
-        return f"programs of concurrent calls, in all orders: {', '.join(shares)}" if played else ""
+        calls = "concurrent calls" if self._plays.description.lanes > 1 else "calls inside callbacks"
+        return f"programs of {calls}, in all orders: {', '.join(shares)}" if played else ""
 
     def _again(self, only: PlayedOrder) -> None:
         program = self._named(only.program)

@@ -147,6 +147,8 @@ def command(asked: VerifyOptions) -> None:
                     notes.append("not minimized: stopped by a signal")
         judged = replace(judged, failures=[*judged.failures, *failures])
         status = _show(judged, driven, shown, notes, output)
+        if names and not output.json:
+            click.echo("left out in real time: crowds, levels of a wheel, idle gaps (a --command has them)")
         sys.exit(status)
 
 
@@ -200,10 +202,7 @@ def _show(
     """Shows the check and the minimized sessions; for driven programs also what was not tested and probable adapter
     mistakes. Returns the exit status."""
     if not driven:
-        status = show(judged, Focus(), output)
-        if not output.json:
-            click.echo("left out in real time: crowds, levels of a wheel, idle gaps (a --command has them)")
-        return status
+        return show(judged, Focus(), output)
     failures = [*judged.failures]
     silent, doubts = [], []
     with surviving("listing what was not tested", failures):

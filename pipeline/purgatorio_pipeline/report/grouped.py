@@ -77,6 +77,7 @@ class CauseGroup:
     profile: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     places: list[tuple[str, str]] = field(default_factory=list)
+    subjects: list[str] = field(default_factory=list)
     example: Counterexample | None = None
 
     @property
@@ -107,6 +108,7 @@ def grouped(result: CheckResult, examples: ExampleOf) -> list[CauseGroup]:
         title = titles[key.file, key.run]
         group.counts[title] = group.counts.get(title, 0) + count
         group.places.append((key.file, key.run))
+        group.subjects += (one.subject for one in run.clauses[key.clause].causes[key.cause].examples)
         found = examples.get(key)
         if found is not None and (group.example is None or found.breaks_at < group.example.breaks_at):
             group.example = found
