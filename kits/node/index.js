@@ -6,7 +6,7 @@
 
 const { AsyncLocalStorage } = require("node:async_hooks");
 const fs = require("node:fs");
-const readline = require("node:readline");
+const { StringDecoder } = require("node:string_decoder");
 
 const OF_OPERATIONS = [
   "try_complete", "force_complete", "on_complete", "on_expiration", "timer_add", "timer_cancel", "timer_fire",
@@ -30,6 +30,7 @@ const CONSTANTS = {
  *   checkAndComplete(key) -> count, forceComplete(operation) -> boolean, cancelForKey(key) -> operations, watched(),
  *   keys(), delayed(), advanceTo(nowNs), settle(), close() }, where keys() counts the keys that have a list (P4)
  * All may be async, and methods that are not declared may be left out. A task is async: its caller need not wait for it.
+ * Code that does not await its callbacks calls `task.now` and the methods of `hooks.now`, which return when they are done.
  */
 function run(promises, factory) {
   const can = promises.can;
@@ -41,6 +42,7 @@ function run(promises, factory) {
   const here = new AsyncLocalStorage();
   const answered = new WeakSet(); // what a call began may end after its answer: outside of any call
   const say = (message) => process.stdout.write(JSON.stringify(message) + "\n");
+  const lines = new Lines();
   let holds = 0;
   let current = null;
   const unanswered = new Set();
@@ -75,30 +77,30 @@ function run(promises, factory) {
     }
 
     // What no call made runs in a turn of its own: two of them may be under way, and are no nested calls.
-    async inTurn(body) {
+    *inTurn(body) {
       let th;
       while ((th = TURNS.find((name) => !this.turns.has(name))) === undefined) {
-        await new Promise((freed) => this.waiting.push(freed));
+        yield new Promise((freed) => this.waiting.push(freed));
       }
       this.turns.add(th);
       try {
-        return await here.run({ th }, body);
+        return yield here.run({ th }, body);
       } finally {
         this.turns.delete(th);
         this.waiting.shift()?.();
       }
     }
 
-    async within(f, id, body) {
+    *within(f, id, body, walk) {
       if (here.getStore() === undefined || answered.has(here.getStore())) {
         if (f === "on_expiration" && ownTimer) throw new Error("call onExpiration and its forceComplete inside timerFire");
-        return this.inTurn(() => this.within(f, id, body));
+        return yield* this.inTurn(() => walk(this.within(f, id, body, walk)));
       }
-      if (!reports.includes(f)) return body();
+      if (!reports.includes(f)) return yield* body();
       this.report({ m: "enter", f, id, ...here.getStore() });
       const leave = { m: "leave", f, id };
       try {
-        const out = await body();
+        const out = yield* body();
         if (typeof out === "boolean") leave.out = Number(out);
         return out;
       } catch (problem) {
@@ -109,26 +111,50 @@ function run(promises, factory) {
       }
     }
 
-    pause(f, id) {
+    pause(f, id, walk) {
       if (!this.gates.includes(f)) return this.virtual || this.gates.length ? undefined : dwell();
       const hold = ++holds;
       this.report({ m: "held", hold, f, id, ...here.getStore() });
+      if (walk === atOnce) return this.serve(hold, f);
       return new Promise((goOn, fail) => this.held.set(hold, { goOn, fail, f }));
     }
 
-    hooksOf(id, delayNs, units = 1) {
-      const tell = (f, own) => this.within(f, id, async () => {
-        await this.pause(f, id);
-        return own?.();
+    // Make the driver's calls until it resumes this pause. At a new run, leave the code of this one by an exception.
+    serve(hold, f) {
+      for (;;) {
+        const call = lines.next();
+        if (call.m === "start" || call.m === "describe") {
+          lines.giveBack(call);
+          this.abandon();
+        }
+        if (this.over) throw new ToldToFail(f);
+        if (call.m !== "go") {
+          here.run({ during: call.n }, () => atOnce(this.make(call)));
+          continue;
+        }
+        say({ m: "answer", n: call.n });
+        this.resume({ ...call, holds: call.holds.filter((one) => one !== hold) });
+        if (call.holds.includes(hold)) {
+          if (call.fail === 1) throw new ToldToFail(f);
+          return undefined;
+        }
+      }
+    }
+
+    hooksOf(id, delayNs, units = 1, walk = awaiting) {
+      const within = (f, body) => walk(this.within(f, id, body.bind(this), walk));
+      const tell = (f, own) => within(f, function* () {
+        yield this.pause(f, id, walk);
+        return yield own?.();
       });
       return {
         id,
         delayNs,
         units, // with `amounts`: the number of units that it waits for
-        tryComplete: (force) => this.within("try_complete", id, async () => {
+        tryComplete: (force) => within("try_complete", function* () {
           const seen = this.ready.has(id);
-          await this.pause("try_complete", id);
-          return seen && force();
+          yield this.pause("try_complete", id, walk);
+          return seen && (yield force());
         }),
         forceComplete: (own) => tell("force_complete", own),
         onComplete: () => tell("on_complete"),
@@ -136,73 +162,78 @@ function run(promises, factory) {
         timerAdd: (own) => tell("timer_add", own),
         timerCancel: (own) => tell("timer_cancel", own),
         timerFire: (own) => tell("timer_fire", own),
+        now: walk === awaiting ? this.hooksOf(id, delayNs, units, atOnce) : undefined,
       };
     }
 
-    async answer(call) {
+    *answer(call) {
       const { under } = this;
       // A timer may have fields of its own with the names of a purgatory's methods.
-      const sizes = async () => this.part === "timer"
-        ? { delayed: await under.size?.() }
-        : { watched: await under.watched?.(), keys: await under.keys?.(), delayed: await under.delayed?.() };
+      const sizes = function* (timer) {
+        return timer
+          ? { delayed: yield under.size?.() }
+          : { watched: yield under.watched?.(), keys: yield under.keys?.(), delayed: yield under.delayed?.() };
+      };
       switch (call.m) {
         case "add":
         case "repeat": {
           const handle = this.handles.get(call.id);
           if (handle !== undefined) {
-            await under.addAgain(handle, call.delay_ns);
+            yield under.addAgain(handle, call.delay_ns);
           } else {
             const hooks = this.hooksOf(call.id, call.delay_ns);
             // The event loop runs outside of any call, even if the timer keeps the context of the add.
-            const task = () => (this.virtual ? hooks.timerFire() : here.exit(() => hooks.timerFire()));
+            const outside = (fire) => () => (this.virtual ? fire() : here.exit(fire));
+            const task = outside(hooks.timerFire);
+            task.now = outside(hooks.now.timerFire);
             const method = { "fixed-rate": "fixedRate", "fixed-delay": "fixedDelay" }[call.kind] ?? "add";
-            this.handles.set(call.id, await under[method](task, call.delay_ns, call.period_ns));
+            this.handles.set(call.id, yield under[method](task, call.delay_ns, call.period_ns));
           }
           return {};
         }
         case "reset":
-          return flag(await under.reset(this.handles.get(call.id), call.delay_ns));
+          return flag(yield under.reset(this.handles.get(call.id), call.delay_ns));
         case "cancel":
           // One that comes before its add has returned finds no handle yet.
-          return flag(this.handles.has(call.id) && (await under.cancel(this.handles.get(call.id))));
+          return flag(this.handles.has(call.id) && (yield under.cancel(this.handles.get(call.id))));
         case "advance":
           // Inside a run, with "lasting", only the clock moves.
-          await (call.hold === undefined ? under.advanceTo(call.now_ns) : under.moveTo(call.now_ns));
+          yield (call.hold === undefined ? under.advanceTo(call.now_ns) : under.moveTo(call.now_ns));
           return {};
         case "register": {
           const operation = under.operation(this.hooksOf(call.id, call.delay_ns, call.units));
           this.handles.set(call.id, operation);
           this.names.set(operation, call.id);
-          return flag(await under.tryCompleteElseWatch(operation, call.keys));
+          return flag(yield under.tryCompleteElseWatch(operation, call.keys));
         }
         case "ready":
           this.ready.add(call.id);
           return {};
         case "check":
-          return { out: await under.checkAndComplete(call.key) };
+          return { out: yield under.checkAndComplete(call.key) };
         case "force":
-          return flag(await under.forceComplete(this.handles.get(call.id)));
+          return flag(yield under.forceComplete(this.handles.get(call.id)));
         case "cancel_key":
-          return { ids: (await under.cancelForKey(call.key)).map((operation) => this.names.get(operation)) };
+          return { ids: (yield under.cancelForKey(call.key)).map((operation) => this.names.get(operation)) };
         case "gauge":
-          return sizes();
+          return yield* sizes(this.part === "timer");
         case "quiesce":
-          await under.settle?.();
-          return sizes();
+          yield under.settle?.();
+          return yield* sizes(this.part === "timer");
         case "stop":
           this.over = call.drain !== 1;
-          await under.close?.();
+          yield under.close?.();
           return {};
         default:
           throw new Error(`unknown call ${call.m}`);
       }
     }
 
-    async make(call) {
+    *make(call) {
       const answer = { m: "answer", n: call.n };
       try {
-        Object.assign(answer, await this.answer(call));
-        if (this.virtual && call.m !== "quiesce" && this.held.size === 0) await this.under.settle?.();
+        Object.assign(answer, yield* this.answer(call));
+        if (this.virtual && call.m !== "quiesce" && this.held.size === 0) yield this.under.settle?.();
       } catch (problem) {
         if (!(problem instanceof ToldToFail)) console.error(problem);
         answer.err = problem.name;
@@ -227,8 +258,7 @@ function run(promises, factory) {
     }
   }
 
-  readline.createInterface({ input: process.stdin }).on("line", (line) => {
-    const call = JSON.parse(line);
+  lines.read((call) => {
     if (call.m === "describe") {
       say(description(call.n));
     } else if (call.m === "start") {
@@ -240,7 +270,7 @@ function run(promises, factory) {
       current.resume(call);
     } else {
       const run = current;
-      const make = () => here.run({ during: call.n }, () => run.make(call));
+      const make = () => here.run({ during: call.n }, () => awaiting(run.make(call)));
       // A lane makes one call after the other. Calls inside a paused call belong to no lane.
       const before = call.hold === undefined ? run.lanes.get(call.lane) : undefined;
       const made = before === undefined ? make() : before.then(make);
@@ -248,12 +278,78 @@ function run(promises, factory) {
       unanswered.add(made);
       made.finally(() => unanswered.delete(made));
     }
-  }).on("close", () => {
+  }, () => {
     // Calls that were read are answered, except a call that waits for the driver.
     Promise.allSettled(unanswered).then(() => process.exit(0));
     setTimeout(() => process.exit(0), 1000);
   });
 }
+
+// The calls of the driver. `next` waits for one without the event loop, which other code may hold up.
+class Lines {
+  constructor() {
+    this.decoder = new StringDecoder("utf8");
+    this.text = "";
+    this.found = []; // those that are read and not taken
+  }
+
+  read(take, ended) {
+    this.takeAll = () => {
+      while (this.found.length) take(this.found.shift());
+    };
+    process.stdin.on("data", (bytes) => {
+      this.hear(bytes);
+      this.takeAll();
+    }).on("end", ended);
+  }
+
+  hear(bytes) {
+    const all = (this.text + this.decoder.write(bytes)).split("\n");
+    this.text = all.pop();
+    this.found.push(...all.map((line) => JSON.parse(line)));
+  }
+
+  giveBack(call) {
+    this.found.unshift(call);
+    setImmediate(this.takeAll);
+  }
+
+  next() {
+    const some = Buffer.alloc(1 << 16);
+    while (this.found.length === 0) {
+      try {
+        const bytes = fs.readSync(0, some);
+        if (bytes === 0) process.exit(0);
+        this.hear(some.subarray(0, bytes));
+      } catch (problem) {
+        if (problem.code !== "EAGAIN") throw problem;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+      }
+    }
+    if (this.found.length > 1) setImmediate(this.takeAll);
+    return this.found.shift();
+  }
+}
+
+// Two ways to walk through the steps of a call, which yield what may be a promise.
+const awaiting = async (steps) => {
+  let step = steps.next();
+  while (!step.done) {
+    try {
+      step = { value: await step.value };
+    } catch (problem) {
+      step = steps.throw(problem);
+      continue;
+    }
+    step = steps.next(step.value);
+  }
+  return step.value;
+};
+const atOnce = (steps) => {
+  let step = steps.next();
+  while (!step.done) step = steps.next(step.value);
+  return step.value;
+};
 
 class ToldToFail extends Error {
   constructor(f) {

@@ -167,16 +167,62 @@ def test_a_lost_completion_of_a_toy_purgatory_is_found(toys: Toys, bug: bool, tm
     assert found(toys.command("purgatory", bug), "virtual-gates", tmp_path) == ({"O4"} if bug else set())
 
 
+def edited(name: str, old: str, new: str, folder: Path) -> list[str]:
+    """The command of a toy for Node with `new` in the place of `old`."""
+    kit = shutil.copytree(KITS / "node", folder / "node", ignore=shutil.ignore_patterns("node_modules"))
+    source = kit / "examples" / name
+    text = source.read_text(encoding="utf-8")
+    assert old in text
+    source.write_text(text.replace(old, new), encoding="utf-8")
+    return [needed("node"), str(source)]
+
+
 @pytest.mark.parametrize("drops", [True, False])
 def test_the_keys_of_a_toy_purgatory_are_counted(drops: bool, tmp_path: Path) -> None:
     """A list that is never dropped when it is empty is P4's; the toy without this bug breaks nothing."""
-    kit = shutil.copytree(KITS / "node", tmp_path / "node", ignore=shutil.ignore_patterns("node_modules"))
-    source = kit / "examples" / "purgatory.js"
-    text = source.read_text(encoding="utf-8")
-    kept = text.replace("if (list.size === 0) this.lists.delete(key);", "")
-    assert kept != text
-    source.write_text(text if drops else kept, encoding="utf-8")
-    assert found([needed("node"), str(source)], "virtual-plan", tmp_path) == (set() if drops else {"P4"})
+    drop = "if (list.size === 0) this.lists.delete(key);"
+    command = edited("purgatory.js", drop, drop if drops else "", tmp_path)
+    assert found(command, "virtual-plan", tmp_path) == (set() if drops else {"P4"})
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_tasks_that_a_node_timer_does_not_await_may_cancel_each_other(looks: bool, tmp_path: Path) -> None:
+    """A task of the bucket cancels the next one, which runs all the same: T4. An adapter that ran the tasks later
+    would hide it."""
+    look = "if (due && this.cancel(task)) task();"
+    command = edited("wheel.js", look, look if looks else "if (due) [this.cancel(task), task()];", tmp_path)
+    assert found(command, "virtual-scope", tmp_path, ops=300) == (set() if looks else {"T4"})
+
+
+def test_a_new_run_ends_a_task_that_is_not_awaited(tmp_path: Path) -> None:
+    """It is paused, and reads the calls. The start of the next run leaves the code of the first."""
+    start = {"m": "start", "part": "timer", "time": "virtual", "now_ns": 0, "gates": ["timer_fire"]}
+    with subprocess.Popen(
+        [needed("node"), str(KITS / "node" / "examples" / "wheel.js")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as node:  # fmt: skip
+        calls, lines = node.stdin, node.stdout
+        assert calls is not None
+        assert lines is not None
+
+        def says(call: dict[str, object], last: str) -> list[dict[str, object]]:
+            calls.write(json.dumps(call) + "\n")
+            calls.flush()
+            heard = [json.loads(lines.readline())]
+            while heard[-1]["m"] != last:
+                heard.append(json.loads(lines.readline()))
+            return heard
+
+        held: dict[str, object] = {}
+        for n in (10, 20):
+            says({**start, "n": n}, "answer")
+            says({"m": "add", "n": n + 1, "id": "a", "delay_ns": 1_000_000}, "answer")
+            held = says({"m": "advance", "n": n + 2, "now_ns": 1_000_000}, "held")[-1]
+        says({"m": "add", "n": 30, "id": "b", "delay_ns": 1_000_000, "hold": held["hold"]}, "answer")
+        assert says({"m": "go", "n": 31, "holds": [held["hold"]]}, "leave")[0] == {"m": "answer", "n": 31}
+        assert json.loads(lines.readline()) == {"m": "answer", "n": 22}
+        calls.close()
+        assert node.wait(60) == 0
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
-// A toy timing wheel and its adapter: purgatorio verify --command 'node wheel.js', and with the bug: 'node wheel.js --bug'.
+// A toy timing wheel that does not await its tasks, and its adapter: purgatorio verify --command 'node wheel.js'; with the
+// bug: 'node wheel.js --bug'.
 "use strict";
 
 const { run } = require("..");
@@ -14,10 +15,10 @@ class Wheel {
     this.places = new Map(); // task to bucket, so that a cancel looks into one
   }
 
-  async add(task, delayNs) {
+  add(task, delayNs) {
     const dueTick = Math.ceil((this.nowNs + delayNs) / TICK_NS); // rounded up: never early
     if (dueTick <= Math.floor(this.nowNs / TICK_NS)) {
-      await task();
+      task();
     } else {
       const bucket = this.buckets[dueTick % BUCKETS];
       bucket.set(task, dueTick);
@@ -32,15 +33,15 @@ class Wheel {
     return bucket === undefined ? false : bucket.delete(task);
   }
 
-  async advanceTo(nowNs) {
+  advanceTo(nowNs) {
     const last = Math.floor(this.nowNs / TICK_NS);
     const now = Math.floor(nowNs / TICK_NS);
     this.nowNs = nowNs;
     for (let tick = Math.max(last + 1, now - BUCKETS + 1); tick <= now; tick++) {
       for (const [task, dueTick] of [...this.buckets[tick % BUCKETS]]) {
         const due = BUG ? dueTick >= now : dueTick <= now; // the bug: one character
-        // It may have been cancelled while another task was paused.
-        if (due && this.cancel(task)) await task();
+        // Another task of the bucket may have cancelled it.
+        if (due && this.cancel(task)) task();
       }
     }
   }
@@ -50,11 +51,17 @@ class Wheel {
   }
 }
 
+class Adapter extends Wheel {
+  add(task, delayNs) {
+    return super.add(task.now, delayNs);
+  }
+}
+
 run(
   {
-    name: "toy-wheel-node", version: "1", profile: "timer-cancel-barrier", lanes: 4,
+    name: "toy-wheel-node", version: "1", profile: "timer-cancel-barrier",
     tickNs: TICK_NS, wheelSize: BUCKETS, earlyNs: 0, lateNs: TICK_NS,
     can: ["timer", "virtual-time", "cancel", "gauge"],
   },
-  { timer: (virtual, nowNs) => new Wheel(nowNs) },
+  { timer: (virtual, nowNs) => new Adapter(nowNs) },
 );
