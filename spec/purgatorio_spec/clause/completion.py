@@ -380,8 +380,8 @@ def no_overlap(run: Run, history: OperationHistory) -> Finding:
                 return Broken(
                     "overlap",
                     [other.call_i, call.call_i],
-                    "no two try_complete calls overlap; in profile locked, no try_complete and on_complete overlap. (An "
-                    "operation without a lock may have the profile lock-free)",
+                    "no two try_complete calls overlap; in profile locked, no try_complete and on_complete overlap. "
+                    "(An operation without a lock may have the profile lock-free)",
                     f"{call.f} ran on {call.th} while {other.f} ran on {other.th}",
                     stands=call.ret_i is not None and other.ret_i is not None,
                 )
