@@ -63,6 +63,7 @@ QUICK = (
     "rebalance",
     "left-waiting",
     "static-protocols",
+    "assignors",
 )
 
 

@@ -8,8 +8,6 @@ partitions. All members of a share group have the same partitions.
 
 A member that sends nothing within its session timeout, or does not revoke within its rebalance timeout, is removed at
 the next heartbeat of its group.
-
-Not implemented: named assignors.
 """
 
 import re
@@ -174,7 +172,8 @@ class Consumers:
         return {*member.subscribed, *(name for name in there if re.fullmatch(member.pattern, name))}
 
     def _change(self, group: _Group) -> None:
-        """Begins the next epoch. Each subscriber of a topic keeps its partitions, up to an equal part."""
+        """Begins the next epoch. Each subscriber of a topic keeps its partitions, up to an equal part. One more goes to
+        those that have the fewest so far, so equal subscribers have equal parts of all (`uniform` and `range`)."""
         group.epoch += 1
         targets: dict[str, set[TopicPartition]] = {member_id: set() for member_id in group.members}
         for name in sorted({topic for member in group.members.values() for topic in self._names(member)}):
@@ -182,7 +181,7 @@ class Consumers:
             free = {*topic.all()} if topic is not None else set[TopicPartition]()
             readers = sorted(
                 (member_id for member_id, member in group.members.items() if name in self._names(member)),
-                key=lambda member_id: -len(group.members[member_id].target),
+                key=lambda member_id: (len(targets[member_id]), -len(group.members[member_id].target)),
             )
             if self._shares:
                 for member_id in readers:
