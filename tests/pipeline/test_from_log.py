@@ -803,6 +803,23 @@ def test_a_duration_needs_its_unit_and_one_time(more: list[str], why: str, tmp_p
     )
 
 
+def test_an_access_log_with_a_decimal_comma_is_judged(tmp_path: Path) -> None:
+    """The end is rounded to milliseconds, so the two rows of a request that was answered twice differ in its start.
+    A request that never ends has no row, so O5 is not judged. The terminal names all requests of a cause."""
+    ends = [("a", 300, "0,2998"), ("b", 400, "0,3995"), ("a", 500, "0,5004"), ("b", 600, "0,6001")]
+    rows = [{"r": r, "w": "ok", "out": BASE_MS + end, "took": took} for r, end, took in ends]
+    words = ("what=w", "words.completed=ok", "words.timed_out=late", "time=out", "duration=took")
+    base = [one for one in REQUESTS if one not in ("enqueued=in", "key=k")]
+    mapping = [*base, *words, "duration_unit=s"]
+    assert 'set decimal = ","' in refused(tmp_path, rows, mapping)
+    far = [*rows, {**rows[0], "out": BASE_MS + 303}]
+    assert "again, at another time" in refused(tmp_path, far, [*mapping, "decimal=,"])
+    run = judged(tmp_path, rows, [*mapping, "decimal=,"])
+    assert broken(run) == {"O1": ["a", "b"]}
+    assert run.clauses["O5"].verdict is Verdict.SKIPPED
+    assert "all      a, b\n" in CliRunner().invoke(check, [str(tmp_path / "trace.jsonl")]).output
+
+
 def test_a_log_may_be_several_files(tmp_path: Path) -> None:
     """Requests in one, the events of their keys in another. A message names the row and the file."""
     mapping = [*REQUESTS, "completed=out", "timed_out=late", "event=at"]

@@ -35,7 +35,7 @@ class LogMapping:
     times and the columns that explain them: `words` gives the meaning of each text in `what`. `duration`: a column
     from which, with the time of a request's end, the other time follows: `time` for `enqueued`, or `enqueued` for the
     ends. `timeout`: a column, or one number for all requests. `unit`: the unit of times that are numbers.
-    `timeout_unit`, `duration_unit`: the units of time-outs and durations.
+    `timeout_unit`, `duration_unit`: the units of time-outs and durations. `decimal`: the decimal sign of numbers.
     `time_format`: the form of other times, for `strptime`. `time_zone`: the zone of times without a zone. `duplicates`:
     whether equal rows are refused, dropped or kept.
 
@@ -58,6 +58,7 @@ class LogMapping:
     unit: str | None = None
     timeout_unit: str | None = None
     duration_unit: str | None = None
+    decimal: str = "."
     time_format: str | None = None
     time_zone: ZoneInfo | None = None
     duplicates: str = "refuse"
@@ -96,7 +97,10 @@ class LogMapping:
         )
 
     def names(self, entry: str) -> bool:
-        """Whether the mapping has this entry."""
+        """Whether the mapping has this entry. A row at the end of a request does not show that it was enqueued if it
+        never ends."""
+        if entry == "enqueued" and self.counts_back:
+            return False
         if entry.startswith("promises."):
             entry = entry[len("promises.") : -len("ms")] + "ns"
         return self.shows(entry) if entry in WHATS else getattr(self, entry) is not None
@@ -182,6 +186,7 @@ def _mapping(values: dict[str, object]) -> LogMapping:
         unit=unit,
         timeout_unit=_choice(values, "timeout_unit", tuple(UNIT_NS)) or unit,
         duration_unit=_choice(values, "duration_unit", tuple(UNIT_NS)),
+        decimal=_choice(values, "decimal", (".", ",")) or ".",
         time_format=_name(values, "time_format"),
         time_zone=_zone(values),
         duplicates=_choice(values, "duplicates", ("refuse", "drop", "keep")) or "refuse",

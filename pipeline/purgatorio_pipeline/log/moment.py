@@ -16,6 +16,7 @@ _ISO: Final = re.compile(
 _SECOND_NS: Final = UNIT_NS["s"]
 
 
+_DECIMAL_HINT: Final = '; if the comma is its decimal sign, set decimal = ","'
 _FORMAT_HINT: Final = '; for another form set time_format, such as "%d.%m.%Y %H:%M:%S.%f"'
 
 
@@ -42,7 +43,7 @@ def _moment(text: str, mapping: LogMapping) -> tuple[datetime | None, int]:
     found = _ISO.fullmatch(text.strip())
     if found is None:
         wanted = 'a time by ISO 8601, or a number with unit = "ms" (s, ms, us, ns)'
-        return None, _scaled(text, mapping.unit, wanted + _FORMAT_HINT)
+        return None, _scaled(text, mapping.unit, wanted + _FORMAT_HINT, mapping.decimal)
     day, clock, fraction, offset = found.groups()
     zone = "+00:00" if (offset or "").upper() in ("Z", "UTC") else offset or ""
     try:
@@ -53,19 +54,20 @@ def _moment(text: str, mapping: LogMapping) -> tuple[datetime | None, int]:
     return _in_zone(moment, text, mapping) if moment.tzinfo is None else moment, nanoseconds
 
 
-def length_ns(text: str, unit: str | None) -> int:
+def length_ns(text: str, unit: str | None, decimal: str) -> int:
     """A time-out or a duration in ns. Raises `BadValue`, also for a negative one."""
-    found = _scaled(text, unit, "a number")
+    found = _scaled(text, unit, "a number", decimal)
     if found < 0:
         raise BadValue(f"{text} is below 0: it counts from the time at which the request is enqueued")
     return found
 
 
-def _scaled(text: str, unit: str | None, wanted: str) -> int:
+def _scaled(text: str, unit: str | None, wanted: str, decimal: str) -> int:
     try:
-        number = Decimal(text.strip())
+        number = Decimal(text.strip().replace(decimal, "."))
     except InvalidOperation:
-        raise BadValue(f"{text!r} is not {wanted}") from None
+        comma = _DECIMAL_HINT if re.fullmatch(r"\s*-?\d+,\d+\s*", text) else ""
+        raise BadValue(f"{text!r} is not {wanted}{comma}") from None
     if not number.is_finite():
         raise BadValue(f"{text} is not a number: leave the field empty if there is no number")
     if unit is None:

@@ -73,7 +73,7 @@ def _points(fields: Row, mapping: LogMapping, read: Reading) -> Iterator[Point]:
         except BadValue as bad:
             raise CannotConvert(f"{read.row()}, {column!r}: {bad}") from None
         if mapping.duration is not None and (what in _ENDS) != mapping.counts_back and what != "event":
-            took_ns = _length(fields, mapping.duration, mapping.duration_unit, read)
+            took_ns = _length(fields, mapping.duration, mapping.duration_unit, mapping, read)
             if took_ns is None:
                 raise CannotConvert(
                     f"{read.row()}: {mapping.duration!r} is empty: each end of a request needs it"
@@ -87,7 +87,7 @@ def _points(fields: Row, mapping: LogMapping, read: Reading) -> Iterator[Point]:
         if request is None:
             raise CannotConvert(f"{read.row()}: {mapping.id[0]!r} is empty: it identifies the request")
         enqueued = what == "enqueued"
-        delay_ns = _length(fields, mapping.timeout, mapping.timeout_unit, read) if enqueued else None
+        delay_ns = _length(fields, mapping.timeout, mapping.timeout_unit, mapping, read) if enqueued else None
         yield Point(t, _RANK.get(what, 0), read.rows, what, request, keys if enqueued else None, delay_ns)
 
 
@@ -105,13 +105,15 @@ def _keys(fields: Row, keys: tuple[tuple[str, ...], ...]) -> str | None:
     return orjson.dumps(texts).decode() if all(texts) else None
 
 
-def _length(fields: Row, column: str | float | None, unit: str | None, read: Reading) -> int | None:
+def _length(
+    fields: Row, column: str | float | None, unit: str | None, mapping: LogMapping, read: Reading
+) -> int | None:
     """The time-out or duration of a row, in ns. None if it has none."""
     text = fields[column] if isinstance(column, str) else "" if column is None else str(column)
     if text is None or not text.strip():
         return None
     try:
-        return length_ns(text, unit)
+        return length_ns(text, unit, mapping.decimal if isinstance(column, str) else ".")
     except BadValue as bad:
         named = repr(column) if isinstance(column, str) else "timeout"
         raise CannotConvert(f"{read.row()}, {named}: {bad}") from None

@@ -64,9 +64,10 @@ def _with_known_ends(table: PointTable, mapping: LogMapping, read: Reading) -> l
 
 
 def _leave_out_reused(table: PointTable, mapping: LogMapping, read: Reading) -> None:
+    rounded_ns = mapping.counts_back * (mapping.early_ns or 0)
     reused = table.rows(
         "SELECT id, min(row), max(row) FROM points WHERE what = 'enqueued' GROUP BY id HAVING max(t) - min(t) >"
-        f" {mapping.skew_ns} ORDER BY 2"
+        f" {max(mapping.skew_ns, rounded_ns)} ORDER BY 2"
     )
     for request, first, second in reused:
         columns = ", ".join(f'"{name}"' for name in mapping.id)

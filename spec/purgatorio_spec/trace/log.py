@@ -20,7 +20,7 @@ LOG_CLAUSES: Final[Mapping[str, str]] = {
 NEEDED_ENTRIES: Final[Mapping[str, tuple[str, ...]]] = {
     "O2": ("completed", "event", "promises.answer_early_ms"),
     "O4": ("completed", "event", "promises.answer_ms"),
-    "O5": ("completed", "timed_out", "timeout", "promises.late_ms"),
+    "O5": ("enqueued", "completed", "timed_out", "timeout", "promises.late_ms"),
     "T1": ("timed_out", "timeout", "promises.early_ms"),
     "T2": ("timed_out", "timeout", "promises.late_ms"),
 }
