@@ -249,7 +249,7 @@ def test_each_search_of_a_program_has_a_limit_of_its_own(monkeypatch: pytest.Mon
 
 def _small() -> Iterator[Drawn]:
     for size in (1, 2):
-        yield from enumerated(VOCABULARIES["heap"], "pending-flag", size)
+        yield from enumerated(VOCABULARIES["heap"], size)
 
 
 def test_small_programs_are_enumerated_once_each_and_read_back() -> None:

@@ -2,9 +2,9 @@
 
 Small programs are enumerated, and larger programs are random. The enumeration begins with programs of the most common
 acts, in which a thread uses each act at most once. Then come all programs of one act, of two acts, and so on, without
-callbacks and with the simplest settings. Of several symmetric programs, only one is made. A random program has one to
-three threads. It is chosen from several random candidates: the candidate with the most untried pairs of concurrent
-acts.
+callbacks and with the simplest settings. Of several symmetric programs, only one is made. The caller leaves out the
+enumerated programs that are not legal. A random program has one to three threads. It is chosen from several random
+candidates: the candidate with the most untried pairs of concurrent acts.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise, permutations, product
+from itertools import islice, pairwise, permutations, product
+from math import fsum
 from typing import Final
 
 from purgatorio_stress.random_program.act import Act, Callback, Drawn, acts_of
-from purgatorio_stress.random_program.player import BEFORE, CALLBACK, THREAD, Verb, Vocabulary
+from purgatorio_stress.random_program.player import BEFORE, CALLBACK, THREAD, Vocabulary
 
 _HANDFUL: Final = 6
 _PLAIN_START: Final = 0.5
@@ -46,14 +47,10 @@ def pairs_of(drawn: Drawn) -> set[Pair]:
 def draw(vocabulary: Vocabulary, dialect: str, rng: random.Random, worth: Callable[[Pair], float]) -> Drawn:
     """A random legal program: of `_HANDFUL` candidates, the one with the highest sum of `worth` over its pairs
     (`pairs_of`)."""
-    thrown: list[Drawn] = []
-    for _ in range(20 * _HANDFUL):
-        one = _throw(vocabulary, rng)
-        if vocabulary.legal(one, dialect):
-            thrown.append(one)
-        if len(thrown) == _HANDFUL:
-            break
-    return max(thrown, key=lambda one: sum(map(worth, pairs_of(one))))
+    thrown = (_throw(vocabulary, rng) for _ in range(20 * _HANDFUL))
+    legal = (one for one in thrown if vocabulary.legal(one, dialect))
+    # `fsum` does not depend on the order of a set, so the same seed gives the same programs in every process.
+    return max(islice(legal, _HANDFUL), key=lambda one: fsum(map(worth, pairs_of(one))))
 
 
 def _throw(vocabulary: Vocabulary, rng: random.Random) -> Drawn:
@@ -68,7 +65,7 @@ def _throw(vocabulary: Vocabulary, rng: random.Random) -> Drawn:
         for _ in range(0 if threads == 1 else rng.choice((0, 1, 2, 2, 3, 4)))
     )
     plain = vocabulary.plain
-    if plain is not None and rng.random() < _PLAIN_START and len(things) >= len(plain.things):
+    if rng.random() < _PLAIN_START and len(things) >= len(plain.things):
         before = (*acts_of(rng.choice((plain.before, *plain.starts))), *before[:1])
     bodies = [
         tuple(_act(vocabulary, THREAD, len(things), rng) for _ in range(rng.choice(lengths)))
@@ -81,141 +78,113 @@ def _throw(vocabulary: Vocabulary, rng: random.Random) -> Drawn:
         for _ in range(rng.choice((0, 0, 1, 1, 2))):
             act = _act(vocabulary, CALLBACK, len(things), rng)
             callbacks.append(Callback(rng.choice(vocabulary.slots), rng.randrange(len(things)), act))
-    return Drawn(
-        vocabulary.name,
-        tuple(rng.choice(choices) for choices in vocabulary.settings),
-        things,
-        before,
-        tuple(bodies),
-        tuple(callbacks),
-    )
+    settings = tuple(rng.choice(choices) for choices in vocabulary.settings)
+    return Drawn(vocabulary.name, settings, things, before, tuple(bodies), tuple(callbacks))
 
 
 def _act(vocabulary: Vocabulary, where: str, things: int, rng: random.Random) -> Act:
-    verbs = [verb for verb in vocabulary.verbs if where in verb.where]
+    verbs = [verb for verb in vocabulary.verbs.values() if where in verb.where]
     verb = rng.choices(verbs, [verb.weight for verb in verbs])[0]
-    return Act(verb.do, tuple(_number(vocabulary, domain, things, rng) for domain in verb.args))
-
-
-def _number(vocabulary: Vocabulary, domain: str, things: int, rng: random.Random) -> int:
-    return rng.randrange(things) if domain == "thing" else rng.choice(vocabulary.domains[domain])
+    numbers = (
+        rng.randrange(things) if domain == "thing" else rng.choice(vocabulary.domains[domain])
+        for domain in verb.args
+    )
+    return Act(verb.do, tuple(numbers))
 
 
 def plain_programs(
-    vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...], settings: tuple[int, ...] = ()
+    vocabulary: Vocabulary, lengths: tuple[int, ...], settings: tuple[int, ...] = ()
 ) -> Iterator[Drawn]:
     """All programs of plain acts with threads of these lengths. The threads are reversed, because DPOR varies the last
     thread most."""
-    plain = vocabulary.plain
-    if plain is None:
-        return
-    acts = acts_of(plain.acts)
-    settings = settings or plain.settings or tuple(choices[0] for choices in vocabulary.settings)
-    starts = [acts_of(before) for before in (plain.before, *plain.starts)]
-    for threads in product(*(permutations(acts, length) for length in lengths)):
-        for before in starts:
-            drawn = Drawn(vocabulary.name, settings, plain.things, before, threads)
-            if canonical(drawn) and vocabulary.legal(drawn, dialect):
-                yield replace(drawn, threads=threads[::-1])
+    things, settings = vocabulary.plain.things, settings or vocabulary.plain_settings
+    for threads, before in product(_plain_threads(vocabulary, lengths), _plain_starts(vocabulary)):
+        drawn = Drawn(vocabulary.name, settings, things, before, threads)
+        if canonical(drawn):
+            yield replace(drawn, threads=threads[::-1])
 
 
-def raising_programs(
-    vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...] = (2,)
-) -> Iterator[Drawn]:
+def raising_programs(vocabulary: Vocabulary, lengths: tuple[int, ...]) -> Iterator[Drawn]:
     """All programs of plain acts with threads of these lengths, and a callback that raises or exits. Of several threads
     only those in which a callback of the first thing does."""
-    plain = vocabulary.plain
-    if plain is None:
-        return
-    settings = plain.settings or tuple(choices[0] for choices in vocabulary.settings)
+    plain, alone = vocabulary.plain, len(lengths) == 1
     # Things that are due together may be submitted together. One of them raises.
     together = plain.together or (plain.things[0],) * len(plain.things)
     callbacks = [
         Callback(slot, thing, Act(do))
         for slot in dict.fromkeys(vocabulary.slots)
-        for thing in range(len(plain.things) if len(lengths) == 1 else 1)
+        for thing in range(len(plain.things) if alone else 1)
         for do in ("raise", "exit")
-        if vocabulary.verb(do) is not None
+        if do in vocabulary.verbs
     ]
-    chosen = dict.fromkeys((plain.raising or settings, settings))
-    threads = [*product(*(permutations(acts_of(plain.acts), length) for length in lengths))]
-    things = dict.fromkeys((together, plain.things) if len(lengths) == 1 else (plain.things,))
-    starts = [acts_of(before) for before in (plain.before, *plain.starts)]
+    things = dict.fromkeys((together, plain.things) if alone else (plain.things,))
+    starts, threads = _plain_starts(vocabulary), [*_plain_threads(vocabulary, lengths)]
+    chosen = _raising_settings(vocabulary)
     for setting, of, before, acts, callback in product(chosen, things, starts, threads, callbacks):
         drawn = Drawn(vocabulary.name, setting, of, before, acts, (callback,))
-        if canonical(drawn) and vocabulary.legal(drawn, dialect):
+        if canonical(drawn):
             yield drawn
 
 
-def calling_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
+def calling_programs(vocabulary: Vocabulary) -> Iterator[Drawn]:
     """All programs of three things that are due together, one plain act, and a callback of the first thing that calls
     something else."""
     plain = vocabulary.plain
-    if plain is None or not plain.before or not vocabulary.slots:
+    if not plain.before:
         return
-    settings = plain.settings or tuple(choices[0] for choices in vocabulary.settings)
     things = (plain.together or plain.things)[:1] * 3
-    before = tuple(_named(vocabulary, act, thing) for thing in range(3) for act in acts_of(plain.before))
-    inside = [
-        act for verb, act in _all_acts(vocabulary, CALLBACK, len(things)) if verb.do not in ("raise", "exit")
-    ]
-    slots = dict.fromkeys(vocabulary.slots)
-    chosen = dict.fromkeys((plain.raising or settings, settings))
+
+    def of(thing: int, act: Act) -> Act:
+        return vocabulary.renumbered(act, lambda domain, number: thing if domain == "thing" else number)
+
+    before = tuple(of(thing, act) for thing in range(3) for act in acts_of(plain.before))
+    inside = [act for act in _all_acts(vocabulary, CALLBACK, len(things)) if act.do not in ("raise", "exit")]
+    slots, chosen = dict.fromkeys(vocabulary.slots), _raising_settings(vocabulary)
     for setting, act, slot, inner in product(chosen, acts_of(plain.acts), slots, inside):
-        drawn = Drawn(vocabulary.name, setting, things, before, ((act,),), (Callback(slot, 0, inner),))
-        if vocabulary.legal(drawn, dialect):
-            yield drawn
+        yield Drawn(vocabulary.name, setting, things, before, ((act,),), (Callback(slot, 0, inner),))
 
 
-def _named(vocabulary: Vocabulary, act: Act, thing: int) -> Act:
-    """The same act, of this thing."""
-    verb = vocabulary.verb(act.do)
-    domains = () if verb is None else verb.args
-    return Act(
-        act.do, tuple(thing if one == "thing" else n for one, n in zip(domains, act.args, strict=True))
-    )
-
-
-def mirrored_programs(vocabulary: Vocabulary, dialect: str) -> Iterator[Drawn]:
+def mirrored_programs(vocabulary: Vocabulary) -> Iterator[Drawn]:
     """Programs of two threads with the same call on different things. The first callback of each thing uses the other
     thing, so locks are acquired in both orders."""
     plain = vocabulary.plain
-    if plain is None or not plain.mirrored:
+    if not plain.mirrored:
         return
-    settings = plain.settings or tuple(choices[0] for choices in vocabulary.settings)
+
+    def mirrored(act: Act) -> Act:
+        """The same act with the numbers 0 and 1 of things, keys and timers exchanged."""
+        return vocabulary.renumbered(
+            act, lambda domain, n: 1 - n if domain in ("thing", "key", "timer") else n
+        )
+
     before = acts_of(plain.before)
-    acts = [act for act in acts_of(plain.acts) if act != _mirrored(vocabulary, act) and act.args[0] == 0]
-    inside: list[Act | None] = [None, *(acts if vocabulary.slots else ())]
-    for act, one in product(acts, inside):
-        drawn = Drawn(
+    acts = [act for act in acts_of(plain.acts) if act != mirrored(act) and act.args[0] == 0]
+    for act, one in product(acts, [None, *(acts if vocabulary.slots else ())]):
+        yield Drawn(
             vocabulary.name,
-            settings,
+            vocabulary.plain_settings,
             plain.mirrored,
-            (*before, *(_mirrored(vocabulary, done) for done in before)),
-            ((act,), (_mirrored(vocabulary, act),)),
+            (*before, *map(mirrored, before)),
+            ((act,), (mirrored(act),)),
             ()
             if one is None
-            else (
-                Callback(vocabulary.slots[0], 0, _mirrored(vocabulary, one)),
-                Callback(vocabulary.slots[0], 1, one),
-            ),
+            else (Callback(vocabulary.slots[0], 0, mirrored(one)), Callback(vocabulary.slots[0], 1, one)),
         )
-        if vocabulary.legal(drawn, dialect):
-            yield drawn
 
 
-def _mirrored(vocabulary: Vocabulary, act: Act) -> Act:
-    """The same act with the numbers 0 and 1 of things, keys and timers exchanged."""
-    verb = vocabulary.verb(act.do)
-    domains = () if verb is None else verb.args
-    named = (
-        1 - n if domain in ("thing", "key", "timer") else n
-        for domain, n in zip(domains, act.args, strict=True)
-    )
-    return Act(act.do, tuple(named))
+def _plain_starts(vocabulary: Vocabulary) -> list[tuple[Act, ...]]:
+    return [acts_of(before) for before in (vocabulary.plain.before, *vocabulary.plain.starts)]
 
 
-def enumerated(vocabulary: Vocabulary, dialect: str, size: int) -> Iterator[Drawn]:
+def _plain_threads(vocabulary: Vocabulary, lengths: tuple[int, ...]) -> Iterator[tuple[tuple[Act, ...], ...]]:
+    return product(*(permutations(acts_of(vocabulary.plain.acts), length) for length in lengths))
+
+
+def _raising_settings(vocabulary: Vocabulary) -> dict[tuple[int, ...], None]:
+    return dict.fromkeys((vocabulary.plain.raising or vocabulary.plain_settings, vocabulary.plain_settings))
+
+
+def enumerated(vocabulary: Vocabulary, size: int) -> Iterator[Drawn]:
     """All programs of `size` acts in at most two threads, without callbacks, with the first value of each setting."""
     settings = tuple(choices[0] for choices in vocabulary.settings)
     numbers = vocabulary.small or tuple(product(*(_some(choices) for choices in vocabulary.thing)))
@@ -223,22 +192,16 @@ def enumerated(vocabulary: Vocabulary, dialect: str, size: int) -> Iterator[Draw
         for second in range((size - before) // 2 + 1):
             first = size - before - second
             places = [BEFORE] * before + [THREAD] * (first + second)
-            choices = [list(_all_acts(vocabulary, place, size)) for place in places]
-            for acts in product(*choices):
-                used = sorted({number for verb, act in acts for number in _things(verb, act)})
-                if used != list(range(len(used))) or not _in_order_of_appearance(acts):
+            for acts in product(*([*_all_acts(vocabulary, place, size)] for place in places)):
+                used = [*dict.fromkeys(number for act in acts for number in vocabulary.things_of(act))]
+                if used != list(
+                    range(len(used))
+                ):  # another program has these things in the order of their uses
                     continue
+                threads = tuple(filter(None, (acts[before : before + first], acts[before + first :])))
                 for things in product(numbers, repeat=len(used)) if used else [numbers[:1]]:
-                    plain = tuple(act for _, act in acts)
-                    threads = (plain[before : before + first], plain[before + first :])
-                    drawn = Drawn(
-                        vocabulary.name,
-                        settings,
-                        things,
-                        plain[:before],
-                        tuple(one for one in threads if one),
-                    )
-                    if vocabulary.legal(drawn, dialect) and canonical(drawn):
+                    drawn = Drawn(vocabulary.name, settings, things, acts[:before], threads)
+                    if canonical(drawn):
                         yield drawn
 
 
@@ -248,15 +211,14 @@ def canonical(drawn: Drawn) -> bool:
     return keys == sorted(keys)
 
 
-def _all_acts(vocabulary: Vocabulary, where: str, size: int) -> Iterator[tuple[Verb, Act]]:
-    for verb in vocabulary.verbs:
+def _all_acts(vocabulary: Vocabulary, where: str, size: int) -> Iterator[Act]:
+    for verb in vocabulary.verbs.values():
         if where in verb.where:
             domains = [
                 range(min(size, vocabulary.most_things)) if one == "thing" else _some(vocabulary.domains[one])
                 for one in verb.args
             ]
-            for numbers in product(*domains):
-                yield verb, Act(verb.do, numbers)
+            yield from (Act(verb.do, numbers) for numbers in product(*domains))
 
 
 def _some(choices: tuple[int, ...]) -> tuple[int, ...]:
@@ -265,18 +227,3 @@ def _some(choices: tuple[int, ...]) -> tuple[int, ...]:
     if len(different) <= _SMALL:
         return different
     return tuple(different[at * (len(different) - 1) // _SMALL] for at in range(_SMALL))
-
-
-def _things(verb: Verb, act: Act) -> list[int]:
-    return [number for domain, number in zip(verb.args, act.args, strict=True) if domain == "thing"]
-
-
-def _in_order_of_appearance(acts: tuple[tuple[Verb, Act], ...]) -> bool:
-    seen: list[int] = []
-    for verb, act in acts:
-        for number in _things(verb, act):
-            if number not in seen:
-                if number != len(seen):
-                    return False
-                seen.append(number)
-    return True

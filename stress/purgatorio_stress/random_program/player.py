@@ -252,11 +252,12 @@ class Vocabulary:
     except those in `apart`, with the reason."""
 
     name: str
-    verbs: tuple[Verb, ...]
+    verbs: Mapping[str, Verb]
     settings: tuple[tuple[int, ...], ...]
     thing: tuple[tuple[int, ...], ...]
     build: Callable[[World, Drawn], Player]
     classes: tuple[type, ...]
+    plain: Plain
     domains: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     slots: tuple[str, ...] = ()
     dialects: tuple[str, ...] = ("pending-flag",)
@@ -267,7 +268,6 @@ class Vocabulary:
     weight: int = 1
     """The relative CPU time of each of its dialects."""
     legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True
-    plain: Plain | None = None
     small: tuple[tuple[int, ...], ...] = ()
     """The things of enumerated programs. If empty, some values of `thing`."""
     apart: Mapping[str, str] = field(default_factory=dict)
@@ -275,8 +275,18 @@ class Vocabulary:
     start_ms: Callable[[Drawn], int] = lambda drawn: 0
     purge_interval: Callable[[Drawn], int] = lambda drawn: 1000
 
-    def verb(self, do: str) -> Verb | None:
-        return next((verb for verb in self.verbs if verb.do == do), None)
+    @property
+    def plain_settings(self) -> tuple[int, ...]:
+        return self.plain.settings or tuple(choices[0] for choices in self.settings)
+
+    def things_of(self, act: Act) -> list[int]:
+        """The things among the arguments of an act."""
+        domains = self.verbs[act.do].args
+        return [number for domain, number in zip(domains, act.args, strict=True) if domain == "thing"]
+
+    def renumbered(self, act: Act, number: Callable[[str, int], int]) -> Act:
+        """The same act with other arguments: `number` gets the domain and the number of each."""
+        return Act(act.do, tuple(map(number, self.verbs[act.do].args, act.args)))
 
 
 _TABLE: Final = tomllib.loads(files(__package__).joinpath("vocabularies.toml").read_text("utf-8"))
@@ -296,7 +306,7 @@ def vocabulary(
     verbs = said["verbs"]
     while "{" in verbs:
         verbs = verbs.format_map(_TABLE["groups"])
-    said["verbs"] = [_verb(one) for one in verbs.split(",")]
+    said["verbs"] = {verb.do: verb for verb in map(_verb, verbs.split(","))}
     for key in ("settings", "thing"):
         said[key] = [lists[one] if isinstance(one, str) else one for one in said[key]]
     if "stepping" in said:

@@ -36,7 +36,7 @@ def scenario_of(drawn: Drawn) -> Scenario:
         if len(thing) != len(vocabulary.thing):
             raise BadProgram(f"a thing of {drawn.subject} has {len(vocabulary.thing)} numbers: {thing}")
     for act in drawn.acts():
-        verb = vocabulary.verb(act.do)
+        verb = vocabulary.verbs.get(act.do)
         if verb is None or len(verb.args) != len(act.args):
             raise BadProgram(f"{drawn.subject} has no act {act}")
         for domain, number in zip(verb.args, act.args, strict=True):

@@ -252,36 +252,29 @@ class _Source:
         return 1 / (1 + self._known[pair])
 
     def _all_small(self) -> Iterator[tuple[Drawn, int]]:
-        of = self._vocabulary, self.dialect
-        shapes = () if self._vocabulary.plain is None else self._vocabulary.plain.shapes
-        shifted = () if self._vocabulary.plain is None else self._vocabulary.plain.shifted
-        again = [
-            (f"{'+'.join(map(str, lengths))} shifted", plain_programs(*of, lengths, shifted), SCHEDULES)
-            for lengths in (shapes[:2] if shifted else ())
+        of = self._vocabulary
+        shapes = [("+".join(map(str, lengths)), lengths) for lengths in of.plain.shapes]
+        plain = [(f"{name} plain", plain_programs(of, lengths)) for name, lengths in shapes]
+        shifted = [
+            (f"{name} shifted", plain_programs(of, lengths, of.plain.shifted))
+            for name, lengths in (shapes[:2] if of.plain.shifted else ())
         ]
-        plain = [
-            (f"{'+'.join(map(str, lengths))} plain", plain_programs(*of, lengths), _PLAIN * SCHEDULES)
-            for lengths in shapes
-        ]
-        crossing = [("mirrored", mirrored_programs(*of), SCHEDULES)]
-        raising = [
-            (name, raising_programs(*of, lengths), SCHEDULES)
-            for name, lengths in (("raising", (2,)), ("1+1 raising", (1, 1)))
-        ]
-        calling = [("calling", calling_programs(*of), SCHEDULES)]
-        every = [(f"{size} acts", enumerated(*of, size), SCHEDULES) for size in range(1, _LARGEST)]
+        every = [(f"{size} acts", enumerated(of, size)) for size in range(1, _LARGEST)]
         complete: tuple[str, ...] = ()
-        for stage, programs, schedules in (
-            *crossing,
+        for stage, programs in (
+            ("mirrored", mirrored_programs(of)),
             *plain[:2],
-            *again,
+            *shifted,
             *plain[2:3],
-            *calling,
-            *raising,
+            ("calling", calling_programs(of)),
+            ("raising", raising_programs(of, (2,))),
+            ("1+1 raising", raising_programs(of, (1, 1))),
             *plain[3:],
             *every,
         ):
-            for done, drawn in enumerate(programs):
+            schedules = _PLAIN * SCHEDULES if stage.endswith(" plain") else SCHEDULES
+            legal = (drawn for drawn in programs if of.legal(drawn, self.dialect))
+            for done, drawn in enumerate(legal):
                 self._result.stages[self._name] = (complete, stage, done)
                 yield drawn, schedules
             complete = (*complete, stage)
@@ -344,11 +337,8 @@ class _Asked:
 
     def is_sound(self, drawn: Drawn, dialect: str, schedules: int = SCHEDULES, seed: int = 0) -> bool:
         """Whether the same search finds no violation without the bug. True if the search has no bug."""
-        if self.bug == SOUND:
-            return True
-        return not explore_program(
-            drawn, dialect, seed or self.seed, self.bug.memory, schedules, self.races
-        ).found
+        sound = replace(self, bug=SOUND)
+        return self == sound or not sound.explore(drawn, dialect, schedules, seed).found
 
 
 def _shrunk(
@@ -393,60 +383,49 @@ def _measure(drawn: Drawn, found: BrokenExecution) -> tuple[int, int, int]:
 
 def _smaller(drawn: Drawn) -> Iterator[Drawn]:
     """Yield the programs with one part removed, then the programs with one part simplified."""
-    for at in range(len(drawn.threads)):
-        if len(drawn.threads) > 1:
-            yield replace(drawn, threads=_without(drawn.threads, at))
+    vocabulary, threads = VOCABULARIES[drawn.subject], drawn.threads
+    for at in range(len(threads) if len(threads) > 1 else 0):
+        yield replace(drawn, threads=_with(threads, at))
     for at in range(len(drawn.callbacks)):
-        yield replace(drawn, callbacks=_without(drawn.callbacks, at))
+        yield replace(drawn, callbacks=_with(drawn.callbacks, at))
     for at in range(len(drawn.before)):
-        yield replace(drawn, before=_without(drawn.before, at))
-    for number, acts in enumerate(drawn.threads):
+        yield replace(drawn, before=_with(drawn.before, at))
+    for number, acts in enumerate(threads):
         for at in range(len(acts)):
-            rest = _without(acts, at)
-            threads = (*drawn.threads[:number], *([rest] if rest else []), *drawn.threads[number + 1 :])
-            if threads:
-                yield replace(drawn, threads=threads)
-    vocabulary = VOCABULARIES[drawn.subject]
-    used = {thing for act in drawn.acts() for thing in _things_of(vocabulary, act)}
+            rest = _with(acts, at)
+            if rest or len(threads) > 1:
+                yield replace(drawn, threads=_with(threads, number, *filter(None, (rest,))))
+    used = {thing for act in drawn.acts() for thing in vocabulary.things_of(act)}
     for thing in range(len(drawn.things)):
         if thing not in used and len(drawn.things) > 1:
-            yield _without_thing(drawn, thing, vocabulary)
-    plain = [] if vocabulary.plain is None else acts_of(vocabulary.plain.acts + "," + vocabulary.plain.before)
-    for number, acts in enumerate(drawn.threads):
+            yield _without_thing(drawn, thing)
+    plain = acts_of(f"{vocabulary.plain.acts},{vocabulary.plain.before}")
+    for number, acts in enumerate(threads):
         for at, act in enumerate(acts):
             for other in plain:
-                if _things_of(vocabulary, other) == _things_of(vocabulary, act) and other != act:
-                    changed = (*acts[:at], other, *acts[at + 1 :])
-                    yield replace(
-                        drawn, threads=(*drawn.threads[:number], changed, *drawn.threads[number + 1 :])
-                    )
+                if other != act and vocabulary.things_of(other) == vocabulary.things_of(act):
+                    yield replace(drawn, threads=_with(threads, number, _with(acts, at, other)))
     for at, choices in enumerate(vocabulary.settings):
         for choice in [*dict.fromkeys(choices)][:_SIMPLE]:
             if drawn.settings[at] != choice:
-                yield replace(drawn, settings=(*drawn.settings[:at], choice, *drawn.settings[at + 1 :]))
+                yield replace(drawn, settings=_with(drawn.settings, at, choice))
     for thing, numbers in enumerate(drawn.things):
         for at, choices in enumerate(vocabulary.thing):
             if numbers[at] != choices[0]:
-                changed_thing = (*numbers[:at], choices[0], *numbers[at + 1 :])
-                yield replace(
-                    drawn, things=(*drawn.things[:thing], changed_thing, *drawn.things[thing + 1 :])
-                )
+                yield replace(drawn, things=_with(drawn.things, thing, _with(numbers, at, choices[0])))
 
 
-def _without_thing(drawn: Drawn, thing: int, vocabulary: Vocabulary) -> Drawn:
+def _without_thing(drawn: Drawn, thing: int) -> Drawn:
     """Remove a thing that no act uses. The numbers of later things decrease by 1."""
 
     def moved(act: Act) -> Act:
-        verb = vocabulary.verb(act.do)
-        domains = () if verb is None else verb.args
-        return Act(
-            act.do,
-            tuple(n - (domain == "thing" and n > thing) for domain, n in zip(domains, act.args, strict=True)),
+        return VOCABULARIES[drawn.subject].renumbered(
+            act, lambda domain, n: n - (domain == "thing" and n > thing)
         )
 
     return replace(
         drawn,
-        things=_without(drawn.things, thing),
+        things=_with(drawn.things, thing),
         before=tuple(map(moved, drawn.before)),
         threads=tuple(tuple(map(moved, acts)) for acts in drawn.threads),
         callbacks=tuple(
@@ -457,14 +436,6 @@ def _without_thing(drawn: Drawn, thing: int, vocabulary: Vocabulary) -> Drawn:
     )
 
 
-def _things_of(vocabulary: Vocabulary, act: Act) -> list[int]:
-    verb = vocabulary.verb(act.do)
-    return (
-        []
-        if verb is None
-        else [n for domain, n in zip(verb.args, act.args, strict=True) if domain == "thing"]
-    )
-
-
-def _without(items: tuple[T, ...], at: int) -> tuple[T, ...]:
-    return items[:at] + items[at + 1 :]
+def _with(items: tuple[T, ...], at: int, *new: T) -> tuple[T, ...]:
+    """The items with `new` instead of the item `at`."""
+    return (*items[:at], *new, *items[at + 1 :])

@@ -268,59 +268,51 @@ class TestedGuard(Undriven):
 
 
 class TimerTimeline:
-    """The calls and firings in their order, for `timer_history`."""
+    """The calls and firings in their order, for `timer_history`. `open`: by position of its begin, each call that has
+    not ended."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self.rows: list[tuple[int, TimerCall]] = []
-        """For an ended call, the index of its begin and the call. For its begin, -1 and the incomplete call."""
-        self.open = [0]
+        self.ended: list[TimerCall] = []
+        self.open: dict[int, TimerCall] = {}
+        self.length = 0
+        """The number of begins and ends so far."""
 
     def now_ms(self) -> int:
         """The present time, without a scheduling point."""
         return self._world.start_ms + self._world.run.now_ms
 
+    def _next(self) -> int:
+        self.length += 1
+        return self.length
+
     def begin(self, do: str, task: str = "", timer: int = 0) -> int:
-        """Record the begin of a call. Returns its index, for `end`."""
-        at, now_ms = len(self.rows), self.now_ms()
-        self.rows.append((-1, TimerCall(do, at, at, now_ms, now_ms, task, timer)))
-        self.open[0] += 1
+        """Record the begin of a call. Returns its position, for `end`."""
+        at, now_ms = self._next(), self.now_ms()
+        self.open[at] = TimerCall(do, at, at, now_ms, now_ms, task, timer)
         return at
 
-    def end(
-        self,
-        at: int,
-        *,
-        do: str = "",
-        due_ms: int = 0,
-        error: str = "",
-        answer: tuple[str, ...] = (),
-        refused: bool = False,
-    ) -> None:
-        begun = self.rows[at][1]
-        call = TimerCall(
-            do or begun.do, at, len(self.rows), begun.begin_ms, self.now_ms(), begun.task, begun.timer, due_ms, error,
-            answer, refused,
-        )  # fmt: skip
-        self.rows.append((at, call))
-        self.open[0] -= 1
+    def end(self, at: int, **said: Any) -> None:
+        """Record the end of a call. `said`: the other fields of `TimerCall`."""
+        self.ended.append(replace(self.open.pop(at), end=self._next(), end_ms=self.now_ms(), **said))
 
     def fired(self, task: str) -> None:
-        at, now_ms = len(self.rows), self.now_ms()
-        self.rows.append((at, TimerCall("fired", at, at, now_ms, now_ms, task)))
+        at, now_ms = self._next(), self.now_ms()
+        self.ended.append(TimerCall("fired", at, at, now_ms, now_ms, task))
+
+    def begun(self) -> list[TimerCall]:
+        """All calls. A call that has not ended ends at its begin."""
+        return [*self.ended, *self.open.values()]
 
     def calls(self, *, lags: bool) -> tuple[TimerCall, ...]:
         """The calls that have ended. `lags`: a drain concurrent with an `add` may leave due tasks. (The first of two
         adds to a bucket offers the bucket. Before the offer, a drain does not find the task of the second add.)"""
-        calls = tuple(call for at, call in self.rows if at >= 0)
-        if not lags:
-            return calls
-        adds = [call for call in calls if call.do == "add"]
+        adds = [call for call in self.ended if lags and call.do == "add"]
         return tuple(
             replace(call, refused=True)
             if call.do == "drain" and any(_overlap(add, call) for add in adds)
             else call
-            for call in calls
+            for call in self.ended
         )
 
 
@@ -385,7 +377,7 @@ class TimerPlayer(Player):
         self.raising = self.tells_the_first = threaded == RAISING
         self.calls_back_on_callers = not kind.rules.driven and threaded != 1
         self.found: set[int] = set()
-        """The rows of drains that returned True."""
+        """The begins of drains that returned True."""
         self.cut_short = [0]
         """The number of drains that a task's exception ended. The later due tasks still wait."""
         self.parts: TimerParts = {
@@ -416,7 +408,7 @@ class TimerPlayer(Player):
         adds = [act.args[0] for act in drawn.acts() if act.do == "add"]
         # The clauses of a trace require that each added task fires once, unless the timer is closed.
         self.recorded = frozenset(
-            number
+            f"task-{number}"
             for number in adds
             if adds.count(number) == 1
             and self.queued
@@ -448,7 +440,7 @@ class TimerPlayer(Player):
         self.line.fired(name)
         self.order.append(name)
         self.fired[number] = self.fired.get(number, 0) + 1
-        if number in self.recorded and name.startswith("task"):
+        if name in self.recorded:
             log.ret("timer_fire", log.call("timer_fire", name), name)
         if self.fired[number] == 1:
             self.call_back("run", number)
@@ -471,20 +463,27 @@ class TimerPlayer(Player):
 
     def do_add(self, number: int, timer: int = 0) -> None:
         task = self.tasks[number]
-        self._adding(number, timer, lambda: self.timers[timer].add(task), task.delay_ms)
+        self._adding(f"task-{number}", lambda: self.timers[timer].add(task), task.delay_ms, timer=timer)
 
-    def _adding(self, number: int, timer: int, add: Callable[[], None], delay_ms: int) -> None:
-        name = f"task-{number}"
-        log = self.world.log
-        recorded = number in self.recorded
+    def _adding(
+        self,
+        name: str,
+        add: Callable[[], object],
+        delay_ms: int,
+        deadline_ms: int | None = None,
+        timer: int = 0,
+    ) -> None:
+        """Add a task or a function. `deadline_ms`: its deadline, if the caller knows it."""
+        log, recorded = self.world.log, name in self.recorded
         c = log.call("timer_add", name, delay_ns=delay_ms * 1_000_000) if recorded else 0
-        at = self.line.begin("add", name, timer)
+        begun_ms, at = self.line.now_ms(), self.line.begin("add", name, timer)
         outer_ms = self.clock.begin()
         refused = self.executor.refused[0]
         error, _ = self._failing(add)
         if self.executor.refused[0] != refused and not error and self._is_calm():
             self.breaks("CHECK", "timer", f"its executor refused {name}, and add reported no error")
-        deadline_ms = self._deadline_ms(at, delay_ms)
+        if deadline_ms is None:
+            deadline_ms = self._deadline_ms(begun_ms, delay_ms)
         self.clock.end(outer_ms)
         self.line.end(at, due_ms=self._due(deadline_ms), error=error)
         if recorded and error:
@@ -492,17 +491,17 @@ class TimerPlayer(Player):
         elif recorded:
             log.ret("timer_add", c, name, deadline_t=deadline_ms * 1_000_000)
 
-    def _deadline_ms(self, at: int, delay_ms: int) -> int:
-        """The deadline of the add that began at row `at`."""
+    def _deadline_ms(self, begun_ms: int, delay_ms: int) -> int:
+        """The deadline of the add that began at this time."""
         if self.kind.moves_clock and delay_ms <= 0:
             # The task has run in the add, which does not read the clock.
-            return self.line.rows[at][1].begin_ms + delay_ms
+            return begun_ms + delay_ms
         return self.clock.first_ms() + (self.rounds_up and delay_ms > 0) + delay_ms
 
     def do_call_later(self, number: int) -> None:
         delay_ms, timer = self.tasks[number].delay_ms, self._calls_functions()
         given = self.given(number, delay_ms)
-        self._calling(number, lambda name: timer.call_later(given, self.fire, name, number), delay_ms, None)
+        self._calling(number, lambda name: timer.call_later(given, self.fire, name, number), delay_ms)
 
     def do_call_every(self, number: int) -> None:
         """`call_every` with the delay as the period. Checks that runs are more than a period minus a tick apart. The
@@ -535,22 +534,23 @@ class TimerPlayer(Player):
     def do_call_at(self, number: int) -> None:
         delay_ms = self.drawn.things[number][0]
         deadline_ms = self.line.now_ms() + delay_ms
+        given, wheel = self.given(number, deadline_ms), self._wheel()
         self._calling(
             number,
-            lambda name: self._wheel().call_at(
-                self.given(number, deadline_ms), partial(self.fire, name, number)
-            ),
+            lambda name: wheel.call_at(given, partial(self.fire, name, number)),
             delay_ms,
             deadline_ms,
         )
 
     def _calling(
-        self, number: int, call: Callable[[str], Handle | TimerTask], delay_ms: int, deadline_ms: int | None
+        self,
+        number: int,
+        call: Callable[[str], Handle | TimerTask],
+        delay_ms: int,
+        deadline_ms: int | None = None,
     ) -> None:
         name = f"call-{number}-{len(self.names)}"
         self.names.append(name)
-        at = self.line.begin("add", name)
-        outer_ms = self.clock.begin()
 
         def keep() -> None:
             handle: object = call(name)
@@ -560,24 +560,18 @@ class TimerPlayer(Player):
                 self.handles[number] = (cast(Handle, handle), name)
                 self.called.append(self.handles[number])
 
-        error, _ = self._failing(keep)
-        if deadline_ms is None:
-            deadline_ms = self._deadline_ms(at, delay_ms)
-        self.clock.end(outer_ms)
-        self.line.end(at, due_ms=self._due(deadline_ms), error=error)
+        self._adding(name, keep, delay_ms, deadline_ms)
 
     def do_uncall(self, number: int) -> None:
         """Cancel the last `call_later` or `call_at` with this number by its handle. No effect without such a call."""
         if number in self.handles:
             waiting, name = self.handles[number]
-            at = self.line.begin("cancel", name)
             timer = self.timers[0]
             if isinstance(waiting, TimerTask):
-                waiting.cancel()
+                self._cancelling(name, waiting.cancel)
             else:
                 assert isinstance(timer, IntrusiveTimer | ReaperTimer), "no other timer has handles"
-                timer.cancel(waiting)
-            self.line.end(at)
+                self._cancelling(name, partial(timer.cancel, waiting))
 
     def do_misuse(self) -> None:
         """Wrong arguments that must be refused: not a function, a coroutine function, half a millisecond, no period,
@@ -633,15 +627,11 @@ class TimerPlayer(Player):
     def do_next_due(self) -> None:
         """`IntrusiveTimer.next_due_ms`: not later than the earliest due task, and not None while a task waits."""
         answer, alone = self._alone(self._wheel().next_due_ms)
-        now_ms, at = self.line.now_ms(), len(self.line.rows)
-        if self._is_still() and (answer is None or answer > now_ms):
-            self.do_drain(0)
-            if at in self.found:
-                self.breaks(
-                    "T2", "timer", f"next_due_ms() is {answer} at {now_ms} ms, and a drain found a task"
-                )
+        now_ms = self.line.now_ms()
+        if self._is_still() and (answer is None or answer > now_ms) and self.do_drain(0):
+            self.breaks("T2", "timer", f"next_due_ms() is {answer} at {now_ms} ms, and a drain found a task")
         if alone:
-            added = self.repeated or any(call.do == "add" for _, call in self.line.rows)
+            added = self.repeated or any(call.do == "add" for call in self.line.begun())
             if answer is not None and not added:
                 self.breaks("T2", "timer", f"next_due_ms() is {answer}, and nothing was added")
             first_ms = earliest(self.names, self._calls(), self.kind.rules, 0)
@@ -649,14 +639,13 @@ class TimerPlayer(Player):
                 self.breaks("T2", "timer", f"next_due_ms() is {answer}, and a task is due at {first_ms} ms")
 
     def do_cancel(self, number: int) -> None:
-        self._cancelling(number, self.tasks[number].cancel)
+        self._cancelling(f"task-{number}", self.tasks[number].cancel)
 
     def do_forget(self, number: int, timer: int = 0) -> None:
-        self._cancelling(number, lambda: self.timers[timer].cancel(self.tasks[number]))
+        self._cancelling(f"task-{number}", lambda: self.timers[timer].cancel(self.tasks[number]))
 
-    def _cancelling(self, number: int, cancel: Callable[[], None]) -> None:
-        log, name = self.world.log, f"task-{number}"
-        recorded = number in self.recorded
+    def _cancelling(self, name: str, cancel: Callable[[], None]) -> None:
+        log, recorded = self.world.log, name in self.recorded
         c = log.call("timer_cancel", name) if recorded else 0
         at = self.line.begin("cancel", name)
         cancel()
@@ -668,7 +657,7 @@ class TimerPlayer(Player):
         """`TimerTask.is_cancelled`: True before the first add and after a cancel, otherwise False."""
         name = f"task-{number}"
         answer, alone = self._alone(self.tasks[number].is_cancelled)
-        calls = [call for at, call in self.line.rows if call.task == name and call.do in ("add", "cancel")]
+        calls = [call for call in self.line.begun() if call.task == name and call.do in ("add", "cancel")]
         wanted = not calls or calls[-1].do == "cancel"
         alone = alone and not any(
             _overlap(calls[-1], call) for call in calls if call.begin != calls[-1].begin
@@ -677,12 +666,13 @@ class TimerPlayer(Player):
         if (alone or not calls) and not at_once and not (calls and calls[-1].error) and answer != wanted:
             self.breaks("T4", name, f"is_cancelled() is {answer} after {[call.do for call in calls[-1:]]}")
 
-    def do_drain(self, timeout_ms: int = 0, timer: int = 0) -> None:
+    def do_drain(self, timeout_ms: int = 0, timer: int = 0) -> bool:
+        """`Timer.advance_clock`. Returns its result."""
         if not self.is_live() and not self.kind.moves_clock:
             # No thread waits in the set-up, because time does not pass there.
             timeout_ms = 0
         inside = isinstance(self.timers[timer], HashedWheel) and self._hands_over()
-        at = self.line.begin("drain", timer=timer)
+        begun_ms, at = self.line.now_ms(), self.line.begin("drain", timer=timer)
         refused, cut_short = self.executor.refused[0], self.cut_short[0]
         before = self._submitted()
         error, told = self._failing(lambda: self.timers[timer].advance_clock(timeout_ms))
@@ -698,37 +688,33 @@ class TimerPlayer(Player):
         found = self._submitted() > before
         if told is not None and self._is_still() and (found > told or (self.kind.exact and found < told)):
             self.breaks("T2", "timer", f"advance_clock() is {told}, and tasks were submitted: {found}")
-        waited_ms = self.line.now_ms() - self.line.rows[at][1].begin_ms
-        closed = any(call.do in _ENDS for _, call in self.line.rows)
+        waited_ms = self.line.now_ms() - begun_ms
+        closed = any(call.do in _ENDS for call in self.line.begun())
         sleeps = not inside and not closed and self._drains_alone(at, timer)
         if told is False and waited_ms < timeout_ms and sleeps:
             self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and got no notice")
+        return bool(told)
 
     def _hands_over(self) -> bool:
         """Whether the caller is a task that a drain of the only thread runs. Its drains of a hashed wheel have no
         effect."""
-        ended = {begun for begun, _ in self.line.rows}
-        drains = (
-            begun < 0 and row not in ended and call.do == "drain"
-            for row, (begun, call) in enumerate(self.line.rows)
-        )
-        return self._runs_here() and len(self.drawn.threads) == 1 and any(drains)
+        drains = any(call.do == "drain" for call in self.line.open.values())
+        return drains and self._runs_here() and len(self.drawn.threads) == 1
 
     def _runs_here(self) -> bool:
         """Whether the caller is a task that runs inside a call of the timer."""
         return self.drawn.settings[2] in (INLINE, RAISING) and self.thread() in self.inside
 
     def _drains_alone(self, at: int, timer: int) -> bool:
-        """Whether since row `at` no other call took a due task: by a drain of this timer, a cancel, a second add, or an
-        add during which the task was cancelled."""
-        ended = {begun for begun, _ in self.line.rows}
-        added = [call.task for begun, call in self.line.rows if begun < 0 and call.do in ("add", "cancel")]
+        """Whether since the begin of the drain `at` no other call took a due task: by a drain of this timer, a cancel,
+        a second add, or an add during which the task was cancelled."""
+        added = [call.task for call in self.line.begun() if call.do in ("add", "cancel")]
+        since = (call for call in self.line.ended if call.end > at and call.begin != at)
         return not any(
             (call.do == "drain" and call.timer == timer)
             or call.do == "cancel"
             or (call.do == "add" and added.count(call.task) > 1)
-            for row, (begun, call) in enumerate(self.line.rows)
-            if at not in (row, begun) and (row > at or (begun < 0 and row not in ended))
+            for call in (*since, *self.line.open.values())
         )
 
     def _submitted(self) -> int:
@@ -797,9 +783,9 @@ class TimerPlayer(Player):
 
     def _alone(self, ask: Callable[[], T]) -> tuple[T, bool]:
         """The result of `ask`, and whether no other call was concurrent with it."""
-        rows, alone = len(self.line.rows), self.line.open[0] == 0
+        before, alone = self.line.length, not self.line.open
         answer = ask()
-        return answer, alone and rows == len(self.line.rows)
+        return answer, alone and before == self.line.length
 
     def do_drive(self) -> None:
         """`ReaperTimer.advance_clock`: raises RuntimeError, because only the reaper drains the timer."""
@@ -826,7 +812,7 @@ class TimerPlayer(Player):
         known = [*((task, f"task-{number}") for number, task in enumerate(self.tasks)), *self.called]
         error, waiting = self._failing(wheel.stop_now)
         given_back = tuple(name for task in waiting or () for one, name in known if one is task)
-        due = {call.task: call.due_ms for _, call in self.line.rows if call.do == "add"}
+        due = {call.task: call.due_ms for call in self.line.ended if call.do == "add"}
         if self._is_still() and given_back != tuple(sorted(given_back, key=lambda name: due[name])):
             self.breaks("T6", "timer", f"stop_now() returned {given_back}, and they are due at {due}")
         # After an exit of a callback there is no list of waiting tasks, so the call counts as a close.
@@ -877,8 +863,8 @@ class TimerPlayer(Player):
         yield from self._overslept()
         if self.repeated:
             yield from self._repetition()
-        rules, ended = self.kind.rules, self.line.open[0] == 0
-        for at in self._closing():
+        rules, ended = self.kind.rules, not self.line.open
+        for at in [at for at, call in self.line.open.items() if call.do in _ENDED]:
             # A close in a callback blocks the executor's thread while the close waits for the reaper.
             self.line.end(at)
         yield from self._checked(counted=ended and not rules.driven)
@@ -893,15 +879,6 @@ class TimerPlayer(Player):
                 clause, _, seen = wrong.partition(": ")
                 yield Broken(clause, name, seen)
 
-    def _closing(self) -> list[int]:
-        """The rows of `close` and `stop` calls that have begun and not ended."""
-        ended = {at for at, _ in self.line.rows}
-        return [
-            number
-            for number, (at, call) in enumerate(self.line.rows)
-            if at < 0 and number not in ended and call.do in _ENDED
-        ]
-
     def _checked(self, *, counted: bool) -> Iterator[Broken]:
         """Check the structures of each timer, and with `counted` its size."""
         for number, timer in enumerate(self.timers):
@@ -910,7 +887,7 @@ class TimerPlayer(Player):
             except InvariantBroken as error:
                 # Reported, not raised, so that the tasks are judged too. After a refusal, due tasks stay in their place
                 # until the next drain.
-                drains = [call for at, call in self.line.rows if at >= 0 and call.do == "drain"]
+                drains = [call for call in self.line.ended if call.do == "drain"]
                 if not any((call.refused or call.error) and call.timer == number for call in drains[-1:]):
                     yield Broken("CHECK", "structure", str(error))
             if counted:
@@ -1015,7 +992,7 @@ class TimerPlayer(Player):
 
     def _dues(self) -> set[int]:
         never_ms = self.world.start_ms + FAR_MS // 2
-        return {call.due_ms for _, call in self.line.rows if call.do == "add" and call.due_ms < never_ms}
+        return {call.due_ms for call in self.line.ended if call.do == "add" and call.due_ms < never_ms}
 
     def _until(self, until_ms: int) -> None:
         by_ms = until_ms - self.line.now_ms()
@@ -1030,8 +1007,8 @@ class TimerPlayer(Player):
 
     def _out_of_order(self) -> Iterator[Broken]:
         """Check T6: of the tasks of one drain, the task with the earlier tick runs first."""
-        due = {call.task: call.due_ms for _, call in self.line.rows if call.do == "add"}
-        added = [call.task for _, call in self.line.rows if call.do == "add" and call.end != call.begin]
+        due = {call.task: call.due_ms for call in self.line.ended if call.do == "add"}
+        added = [call.task for call in self.line.ended if call.do == "add"]
         if len(self.timers) > 1 or self.drawn.callbacks or len(added) != len(set(added)):
             return
         for first, then in zip(self.order, self.order[1:], strict=False):
@@ -1043,7 +1020,7 @@ class TimerPlayer(Player):
         if any(act.do == "call_every" for act in self.drawn.acts()):
             # The number of waiting repeated functions is unknown.
             return
-        loose_close = not self.kind.rules.strict and any(call.do == "close" for _, call in self.line.rows)
+        loose_close = not self.kind.rules.strict and any(call.do == "close" for call in self.line.begun())
         if not least <= size <= most and not loose_close:
             yield Broken("T5", "timer", f"size() is {size}, and {least} to {most} tasks wait")
 
