@@ -44,7 +44,7 @@ class JudgedRun:
     """A run and its judgement. `write` writes its trace to a file."""
 
     broken_off: str
-    write: Callable[[Path], None]
+    write: Callable[[Path], object]
     result: RunResult
     table: pa.Table
     narrowed: Callable[[str], tuple[JudgedRun, tuple[str, ...]]] | None = None
@@ -88,14 +88,7 @@ def judge_file(path: Path | None, name: str, broken_off: str = "") -> JudgedRun:
     """Judge the trace that a run has written. Without a file, the result says that there is no trace."""
     if path is None:
         result = RunResult(name, name, "", "", Verdict.INVALID_TRACE, 0, {})
-        return JudgedRun(broken_off, _nothing_to_write, result, EVENT_SCHEMA.empty_table())
+        return JudgedRun(broken_off, lambda _: None, result, EVENT_SCHEMA.empty_table())
     reader = TraceReader(path)
     table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
-    return JudgedRun(broken_off, partial(_copy, path), judge_table(facts_of(reader), table), table)
-
-
-def _copy(source: Path, path: Path) -> None:
-    shutil.copyfile(source, path)
-
-
-def _nothing_to_write(path: Path) -> None: ...
+    return JudgedRun(broken_off, partial(shutil.copyfile, path), judge_table(facts_of(reader), table), table)

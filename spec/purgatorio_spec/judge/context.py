@@ -37,7 +37,7 @@ from purgatorio_spec.history.run import (
     asks_for_advances,
     counts_registering,
 )
-from purgatorio_spec.trace.coded import Flags, Ints, codes, values
+from purgatorio_spec.trace.coded import Flags, Ints, among, codes, values
 from purgatorio_spec.trace.record import MIN_INT, Header
 
 FOLLOWED: Final = (
@@ -47,7 +47,7 @@ FOLLOWED: Final = (
 
 
 def select(table: pa.Table, *functions: str) -> pa.Table:
-    return table.filter(pc.is_in(table.column("f"), value_set=pa.array(functions)))
+    return table.filter(pa.array(among(table, "f", *functions)))
 
 
 @dataclass(slots=True)
@@ -201,7 +201,7 @@ def thread_context(table: pa.Table) -> ThreadCalls:
     """The facts about threads for O7, and for the guards of O2, O4 and T4."""
     threads = ThreadCalls()
     threads.follow(thread_rows(select(table, *FOLLOWED)))
-    tries = np.asarray(pc.equal(table.column("f"), pa.scalar("try_complete")))
+    tries = among(table, "f", "try_complete")
     neighbours = (column[tries].tolist() for column in _neighbours(table))
     rows = values(table.filter(pa.array(tries)), "ph", "id", "i")
     for (ph, operation, i), before, after in zip(rows, *neighbours, strict=True):
@@ -232,49 +232,42 @@ class PlacedReading(RawReading):
 
 
 def raw_readings(table: pa.Table) -> list[PlacedReading]:
-    f, phase = table.column("f"), table.column("ph")
-    is_reading = np.asarray(pc.is_in(f, value_set=pa.array(READINGS)))
+    is_reading, counted = among(table, "f", *READINGS), ~among(table, "f", *UNCOUNTED)
     if not is_reading.any():
         return []
-    counted = ~np.asarray(pc.is_in(f, value_set=pa.array(UNCOUNTED)))
-    calls = np.asarray(pc.equal(phase, pa.scalar("call"))) & counted
-    rets = np.asarray(pc.equal(phase, pa.scalar("ret"))) & counted
-    open_calls = np.cumsum(calls.astype(np.int64) - rets.astype(np.int64))
+    is_call, is_ret = among(table, "ph", "call"), among(table, "ph", "ret")
+    open_calls = np.cumsum((is_call & counted).astype(np.int64) - (is_ret & counted))
     t = table.column("t").to_numpy()
     quiet = (open_calls == 0) & is_silent(t, np.maximum.accumulate(np.where(counted, t, MIN_INT)))
     before, _ = _neighbours(table)
-    is_call = np.asarray(pc.equal(phase, pa.scalar("call")))
     started = set(table.column("i").to_numpy()[is_reading & is_call].tolist())
-    places = np.flatnonzero(is_reading & ~is_call).tolist()
-    return [
-        raw_reading(
-            row if row["c"] in started else row | {"c": None},
-            before_i=int(before[at]),
-            quiet=bool(quiet[at]),
+    places = np.flatnonzero(is_reading & ~is_call)
+    found = []
+    for row, before_i, at_rest in zip(
+        table.take(pa.array(places, pa.int64())).to_pylist(),
+        before[places].tolist(),
+        quiet[places].tolist(),
+        strict=True,
+    ):
+        state, quiesce, is_interval = row["state"] or {}, row["f"] == "quiesce", row["ph"] == "ret"
+        at_rest |= quiesce
+        call_i = row["c"] if row["c"] in started else row["i"]
+        alone = at_rest or is_interval or before_i < 0
+        found.append(
+            PlacedReading(
+                from_i=call_i if alone else before_i,
+                call_i=call_i,
+                ret_i=row["i"],
+                t=row["t"],
+                watched=state.get("watched"),
+                delayed=state.get("delayed"),
+                keys=state.get("keys"),
+                quiesce=quiesce,
+                at_rest=at_rest,
+                bounded=at_rest or is_interval or before_i >= 0,
+            )
         )
-        for at, row in zip(places, table.take(pa.array(places, pa.int64())).to_pylist(), strict=True)
-    ]
-
-
-def raw_reading(row: Mapping[str, Any], *, before_i: int, quiet: bool) -> PlacedReading:
-    """The reading of an event. `before_i`: the `i` of the previous event of its thread, or -1. `quiet`: no call was
-    open, and no event was recorded for a reaper's period."""
-    state = row["state"] or {}
-    at_rest = row["f"] == "quiesce" or quiet
-    call_i = row["i"] if row["c"] is None else row["c"]
-    bounded = at_rest or row["ph"] == "ret" or before_i >= 0
-    return PlacedReading(
-        from_i=call_i if at_rest or row["ph"] == "ret" or not bounded else before_i,
-        call_i=call_i,
-        ret_i=row["i"],
-        t=row["t"],
-        watched=state.get("watched"),
-        delayed=state.get("delayed"),
-        keys=state.get("keys"),
-        quiesce=row["f"] == "quiesce",
-        at_rest=at_rest,
-        bounded=bounded,
-    )
+    return found
 
 
 def run_facts(table: pa.Table, header: Header) -> RunFacts:
@@ -289,7 +282,7 @@ def run_facts(table: pa.Table, header: Header) -> RunFacts:
         start_t=pc.min(table.column("t")).as_py(),
         end_t=pc.max(end_t).as_py(),
         halted_i=pc.min(halts.column("i")).as_py(),
-        rest_t=pc.max(table.filter(pc.equal(table.column("f"), pa.scalar("quiesce"))).column("t")).as_py(),
+        rest_t=pc.max(select(table, "quiesce").column("t")).as_py(),
         threads=pc.count_distinct(table.column("th")).as_py(),
         unsettled=unsettled,
         settled=settled,
@@ -297,8 +290,7 @@ def run_facts(table: pa.Table, header: Header) -> RunFacts:
         broken=broken_records(table),
         times=sampled_times(table.column("t").to_numpy()),
         called=frozenset(
-            str(f)
-            for f in pc.unique(table.filter(pc.not_equal(table.column("ph"), pa.scalar("ret"))).column("f"))
+            map(str, pc.unique(table.column("f").filter(pa.array(among(table, "ph", "call", "at")))))
         ),
         advances=advances(values(select(table, "advance_clock"), *ADVANCE_FIELDS))
         if asks_for_advances(header)
@@ -309,11 +301,8 @@ def run_facts(table: pa.Table, header: Header) -> RunFacts:
 
 def _most_registering(table: pa.Table) -> int:
     some = select(table, "try_complete_else_watch", "advance_clock")
-    is_call, is_ret, advances = (
-        np.asarray(pc.equal(some.column(name), pa.scalar(text)))
-        for name, text in (("ph", "call"), ("ph", "ret"), ("f", "advance_clock"))
-    )
-    return most_registering(codes(some.column("th")), is_call.astype(np.int64) - is_ret, advances)
+    change = among(some, "ph", "call").astype(np.int64) - among(some, "ph", "ret")
+    return most_registering(codes(some.column("th")), change, among(some, "f", "advance_clock"))
 
 
 def most_registering(thread: Ints, change: Ints, advances: Flags) -> int:
@@ -364,12 +353,10 @@ def advances(rows: Iterable[AdvanceRow]) -> list[AdvanceCall]:
 
 def _unreturned(table: pa.Table) -> dict[str, int]:
     checks = select(table, "check_and_complete")
-    returned = checks.filter(pc.equal(checks.column("ph"), pa.scalar("ret"))).column("c").combine_chunks()
-    is_open = pc.invert(pc.is_in(checks.column("i"), value_set=returned))
-    calls = checks.filter(pc.and_(pc.equal(checks.column("ph"), pa.scalar("call")), is_open))
+    returned = {c for ph, c in values(checks, "ph", "c") if ph == "ret"}
     found: dict[str, int] = {}
-    for i, keys in values(calls, "i", "keys"):
-        for key in keys or ():
+    for ph, i, keys in values(checks, "ph", "i", "keys"):
+        for key in keys or () if ph == "call" and i not in returned else ():
             found.setdefault(key, i)
     return found
 

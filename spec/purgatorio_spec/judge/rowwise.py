@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from purgatorio_spec.history.operation import histories
 from purgatorio_spec.history.part import RawReading, Reading
@@ -19,6 +18,7 @@ from purgatorio_spec.history.run import Run, RunFacts
 from purgatorio_spec.history.summary import Moments, ReadingBounds, bounds, summary_of
 from purgatorio_spec.judge.context import PlacedReading, check_context, raw_readings, thread_context
 from purgatorio_spec.judge.result import RunTally, judged_clauses
+from purgatorio_spec.trace.coded import among
 
 SUMMARIES: Final = 50_000
 
@@ -33,7 +33,7 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
     threads = thread_context(table)
     context = [*check_context(table), *threads.rows]
     if only is not None:
-        mine = table.filter(pc.equal(table.column("id"), pa.scalar(only)))
+        mine = table.filter(pa.array(among(table, "id", only)))
         for history in histories(mine, [row for row in context if row[0] == only]):
             tally.add(run, history, clauses)
         return tally

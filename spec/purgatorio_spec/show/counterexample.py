@@ -20,6 +20,7 @@ from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.show.related_calls import related_calls
 from purgatorio_spec.show.selection import kind_of, select, selection, tasks_of, wording_of
 from purgatorio_spec.show.visible import shell_word
+from purgatorio_spec.trace.coded import among, values
 from purgatorio_spec.trace.log import log_facts
 from purgatorio_spec.trace.rows import own_fields
 from purgatorio_spec.verdict import Violation
@@ -175,7 +176,7 @@ def counterexample(
         before = events.filter(pc.less_equal(events.column("i"), pa.scalar(last_i)))
         # The length of an advance may explain a late task, but no other violation.
         hidden = _OF_NOBODY[:-1] if violation.clause == "T2" else _OF_NOBODY
-        kept = before.filter(pc.invert(pc.is_in(before.column("f"), value_set=pa.array(hidden))))
+        kept = before.filter(pa.array(~among(before, "f", *hidden)))
     elif beside := related_calls(kept, violation, [events]):
         kept = _also(kept, events, beside)
     if pauses:
@@ -201,8 +202,7 @@ def _paused_calls(events: pa.Table, pauses: Pauses, last_i: int) -> set[int]:
     """The positions of the innermost calls in which threads are paused, and of their returns up to `last_i`."""
     open_calls: dict[str, list[int]] = {}
     found: set[int] = set()
-    columns = (events.column(name).to_pylist() for name in ("i", "th", "ph", "c"))
-    for i, th, ph, c in zip(*columns, strict=True):
+    for i, th, ph, c in values(events, "i", "th", "ph", "c"):
         if i > last_i:
             break
         stack = open_calls.setdefault(th, [])
@@ -218,7 +218,7 @@ def _paused_calls(events: pa.Table, pauses: Pauses, last_i: int) -> set[int]:
 def operation_rows(events: pa.Table, operation: str) -> tuple[ShownEvent, ...]:
     """The first events of one operation or task, at most `SHOWN_ROWS`, to be shown without a violation. `events`
     (`EVENT_SCHEMA`, in the order of `i`) may be the whole run."""
-    mine = events.filter(pc.equal(events.column("id"), pa.scalar(operation)))
+    mine = events.filter(pa.array(among(events, "id", operation)))
     return tuple(_nested(_shown(mine.slice(0, SHOWN_ROWS), set())))
 
 
@@ -238,15 +238,11 @@ def _head_and_tail(table: pa.Table, events: Iterable[int]) -> pa.Table:
 
 
 def _shown(table: pa.Table, witnesses: set[int]) -> list[ShownEvent]:
-    names = "i line th t ph f id c keys delay_ns deadline_t t_call out err".split()
-    columns = [table.column(name).to_pylist() for name in names]
-    states, owns = (table.column(name).to_pylist() for name in ("state", "x"))
+    names = "i line th t ph f id c keys delay_ns deadline_t t_call out err x".split()
     rows: list[ShownEvent] = []
     asked: dict[int, tuple[int, int | None]] = {}
-    for (i, line, th, t, ph, f, operation, c, keys, *rest), state, own in zip(
-        zip(*columns, strict=True), states, owns, strict=True
-    ):
-        delay_ns, deadline_t, t_call, out, err = rest
+    for row, state in zip(values(table, *names), table.column("state").to_pylist(), strict=True):
+        i, line, th, t, ph, f, operation, c, keys, delay_ns, deadline_t, t_call, out, err, own = row
         reading = state or {}
         asked[i] = t, delay_ns
         # In real time, an add takes some time, and the deadline that it returns is exact.

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from purgatorio_spec.clause.lost import BESIDE_A_UNIT
 from purgatorio_spec.show.selection import TIMER, kind_of
+from purgatorio_spec.trace.coded import Flags, among, values
 from purgatorio_spec.verdict import Violation
 
 CALLS_SHOWN: Final = 6
@@ -62,8 +63,7 @@ class RelatedCalls:
         if kind_of(violation) != "operation" or not mine.num_rows:
             return None
         shown = set(violation.events)
-        columns = (mine.column(name).to_pylist() for name in ("i", "c", "keys"))
-        rows = list(zip(*columns, strict=True))
+        rows = list(values(mine, "i", "c", "keys"))
         moments = {i for i, _, _ in rows if i in shown} | {
             c for i, c, _ in rows if i in shown and c is not None
         }
@@ -79,13 +79,11 @@ class RelatedCalls:
             return
         i = events.column("i").to_numpy()
         wanted = self._chosen(events) & (i <= self.moments[-1])
-        returns = np.asarray(pc.equal(events.column("ph"), pa.scalar("ret")))
-        calls = np.asarray(pc.equal(events.column("ph"), pa.scalar("call"))) & wanted
+        returns, calls = among(events, "ph", "ret"), among(events, "ph", "call") & wanted
         known = pa.array([*self._open, *i[calls].tolist()], pa.int64())
         ended = np.asarray(pc.is_in(events.column("c"), value_set=known))
         rows = events.filter(pa.array(calls | (returns & ended)))
-        names = ("i", "ph", "f", "c", "err")
-        for at, ph, f, c, err in zip(*(rows.column(name).to_pylist() for name in names), strict=True):
+        for at, ph, f, c, err in values(rows, "i", "ph", "f", "c", "err"):
             if ph == "call":
                 self._open[at] = None
             elif c in self._open:
@@ -96,9 +94,8 @@ class RelatedCalls:
 
     def _feed_ends(self, events: pa.Table) -> None:
         """The ends of the other operations of the key."""
-        rows = events.filter(pc.is_in(events.column("f"), value_set=pa.array((_REGISTERS, *_ENDS))))
-        names = ("i", "ph", "f", "id", "c")
-        for at, ph, f, one, c in zip(*(rows.column(name).to_pylist() for name in names), strict=True):
+        rows = events.filter(pa.array(among(events, "f", _REGISTERS, *_ENDS)))
+        for at, ph, f, one, c in values(rows, "i", "ph", "f", "id", "c"):
             if at in self.found or at in self._open:
                 self._registered.setdefault(one, at)
             elif c in self._ends:
@@ -106,12 +103,9 @@ class RelatedCalls:
             elif f in _ENDS and ph != "ret" and one in self._registered and at <= self.moments[-1]:
                 self.found[at], self._ends[at] = None, one
 
-    def _chosen(self, events: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        other = ~np.asarray(
-            pc.fill_null(pc.equal(events.column("id"), pa.scalar(self.subject)), pa.scalar(False))
-        )
+    def _chosen(self, events: pa.Table) -> Flags:
         functions = _OF_KEYS if self.keys else (*TIMER, _ADVANCE) if self.is_late else TIMER
-        of = np.asarray(pc.is_in(events.column("f"), value_set=pa.array(functions)))
+        of = among(events, "f", *functions) & ~among(events, "id", self.subject)
         if self.keys:
             keys = events.column("keys").combine_chunks()
             parents = np.asarray(pc.list_parent_indices(keys))
@@ -119,8 +113,7 @@ class RelatedCalls:
             here = np.zeros(len(of), bool)
             here[parents[shared]] = True
             of &= here
-        found: np.ndarray[tuple[int], np.dtype[np.bool_]] = other & of
-        return found
+        return of
 
     def _keep(self, call_i: int, ret_i: int | None, tells: bool) -> None:
         end_i = self.moments[-1] if ret_i is None else ret_i

@@ -21,6 +21,7 @@ from purgatorio_spec.clause.registry import CLAUSES, WORDINGS_BY_PROFILE
 from purgatorio_spec.history.part import Reading
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.visible import counted
+from purgatorio_spec.trace.coded import among, values
 from purgatorio_spec.trace.log import LOG_CLAUSES
 from purgatorio_spec.trace.log import PROFILE as LOG_PROFILE
 from purgatorio_spec.verdict import Violation
@@ -72,14 +73,9 @@ class Tasks:
 
     def feed(self, events: pa.Table) -> None:
         """Add events in order, in the form of `select`."""
-        before = pc.less_equal(events.column("i"), pa.scalar(self.last_i))
-        table = events.filter(
-            pc.and_(before, pc.is_in(events.column("f"), value_set=pa.array(self.functions)))
-        )
-        names = ("f", "ph", "id", "out", "err", "th")
-        for f, ph, task, out, err, th in zip(
-            *(table.column(name).to_pylist() for name in names), strict=True
-        ):
+        before = events.column("i").to_numpy() <= self.last_i
+        table = events.filter(pa.array(among(events, "f", *self.functions) & before))
+        for f, ph, task, out, err, th in values(table, "f", "ph", "id", "out", "err", "th"):
             if f == _REGISTERS and ph == "ret":
                 self._registering.pop(task, None)
             elif f == _REGISTERS:
@@ -182,10 +178,8 @@ def select(table: pa.Table, wanted: Selection) -> pa.Table:
         return table.filter(pa.array(keep))
     keep |= np.asarray(pc.is_in(table.column("c"), value_set=pa.array(wanted.events, pa.int64()))) & before
     if wanted.subjects:
-        mine = np.asarray(pc.is_in(table.column("id"), value_set=pa.array(wanted.subjects))) & before
-        if wanted.of_timer:
-            mine &= np.asarray(pc.is_in(table.column("f"), value_set=pa.array(TIMER)))
-        keep |= mine
+        mine = among(table, "id", *wanted.subjects) & before
+        keep |= mine & among(table, "f", *TIMER) if wanted.of_timer else mine
     if wanted.between:
         keep |= (i >= wanted.events[0]) & before
     return table.filter(pa.array(keep))

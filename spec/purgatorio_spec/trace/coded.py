@@ -289,6 +289,11 @@ def codes(column: pa.ChunkedArray[pa.StringScalar]) -> Ints:
     return pc.index_in(column, value_set=pc.unique(column)).to_numpy().astype(np.int64)
 
 
+def among(table: pa.Table, name: str, *wanted: str) -> Flags:
+    """By row, whether the value of a column is one of these."""
+    return np.asarray(pc.is_in(table.column(name), value_set=pa.array(wanted)))
+
+
 def values(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
     columns = ([value for chunk in table.column(name).chunks for value in _listed(chunk)] for name in names)
     return zip(*columns, strict=True)
