@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress import printed
 from purgatorio_stress.explorer.endless import NO_END_S, NoEnd, bounded_cpu, process_kept
-from purgatorio_stress.explorer.minimise import minimise
+from purgatorio_stress.explorer.minimise import minimised
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
 from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
@@ -49,19 +49,12 @@ class ScenarioResult:
         shape = printed.Explored(
             scenario=self.program.name,
             verdict=self.verdict,
-            complete=done.complete,
-            strategy=done.strategy,
-            bound=done.bound,
-            limit=done.limit,
-            schedules=done.schedules,
-            redundant=done.redundant,
-            beyond_turns=done.beyond,
             states=done.states,
             histories=self.program.histories.distinct,
-            seconds=round(done.seconds, 3),
             mutant=self.bug.name,
             unreached=list(self.unreached),
             outcomes=list(self.outcomes),
+            **done.figures(),
         )
         if found is not None:
             # The first violation ends the search, so the number of violating runs is unknown.
@@ -112,13 +105,9 @@ def explore(
         )
         if not done.found or not done.found[0].schedule:
             return replace(explored, counterexample=done.found[0] if done.found else None)
-        small = minimise(program, done.found[0])
-        token = Token(name, dialect, 0, small.schedule)
-        try:
-            return replace(explored, counterexample=small, token=token, run=replay(program, small.schedule))
-        except (BadToken, NoEnd):
-            # The depth of a RecursionError depends on the caller, so a replay need not reach the error.
-            return replace(explored, counterexample=small)
+        small, run = minimised(program, done.found[0])
+        token = None if run is None else Token(name, dialect, 0, small.schedule)
+        return replace(explored, counterexample=small, token=token, run=run)
 
 
 def _explore_with_end(program: ScenarioProgram, limits: Limits, strategy: str, seed: int) -> Exploration:

@@ -16,7 +16,7 @@ from purgatorio_broker.remote_reads import OffsetFound, OffsetLookup, RemoteRead
 from purgatorio_broker.runtime import VirtualRuntime
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.random_program.act import Drawn
-from purgatorio_stress.random_program.player import BEFORE, THREAD, Plain, Player, Verb, Vocabulary
+from purgatorio_stress.random_program.player import Plain, Player, Vocabulary, verbs_of
 from purgatorio_stress.scenario.world import World
 from wire.broker_scene import P0, P1, Answers, Scene
 from wire.share_scene import PARAMS, Fetched, Share, ShareScene
@@ -156,47 +156,20 @@ class SharePlayer(Player):
         yield from super().final()
 
 
-_REQUEST = BEFORE + THREAD
 _DOMAINS = {"future": (0, 1), "part": (0, 1), "partition": (0, 1)}
+_ONE = ((0,),)
 BROKER_PROGRAMS = (
     Vocabulary(
-        "future",
-        (
-            Verb("ask", ("thing",), _REQUEST, weight=8),
-            Verb("done", ("future",), _REQUEST, weight=8),
-            Verb("fail", ("future",), _REQUEST),
-            Verb("run", (), _REQUEST),
-            Verb("shutdown", (), THREAD),
-        ),
-        ((0,),),
-        ((1, 3, 2),),
-        FuturePlayer,
-        (),
-        _DOMAINS,
-        plain=Plain(((3,), (1,)), "ask.0", "done.0,done.1,ask.1,fail.0,run,shutdown"),
+        "future", verbs_of("ask.thing bt 8, done.future bt 8, fail.future bt, run bt, shutdown t"), _ONE, ((1, 3, 2),),
+        FuturePlayer, (), Plain(((3,), (1,)), "ask.0", "done.0,done.1,ask.1,fail.0,run,shutdown"), _DOMAINS,
     ),
     Vocabulary(
-        "remote",
-        (
-            Verb("ask", ("thing",), _REQUEST, weight=8),
-            Verb("done", ("thing", "part"), _REQUEST, weight=8),
-            Verb("fail", ("thing", "part"), _REQUEST),
-            Verb("stop", ("partition",), _REQUEST),
-        ),
-        ((0,),),
-        ((0, 1), (0, 1, 2)),
-        RemotePlayer,
-        (),
-        _DOMAINS,
-        plain=Plain(((0, 2), (1, 0)), "", "ask.0,done.0.0,done.0.1,ask.1,done.1.0,stop.0"),
+        "remote", verbs_of("ask.thing bt 8, done.thing.part bt 8, fail.thing.part bt, stop.partition bt"), _ONE,
+        ((0, 1), (0, 1, 2)), RemotePlayer, (),
+        Plain(((0, 2), (1, 0)), "", "ask.0,done.0.0,done.0.1,ask.1,done.1.0,stop.0"), _DOMAINS,
     ),
     Vocabulary(
-        "share",
-        (Verb("lock", (), BEFORE), *(Verb(do, (), _REQUEST) for do in ("fetch", "unlock", "force", "run"))),
-        ((0,),),
-        ((0,),),
-        SharePlayer,
-        (),
-        plain=Plain(((0,),), "lock,fetch", "unlock,run,fetch,force"),
+        "share", verbs_of("lock b, fetch bt, unlock bt, force bt, run bt"), _ONE, _ONE, SharePlayer, (),
+        Plain(_ONE, "lock,fetch", "unlock,run,fetch,force"),
     ),
-)
+)  # fmt: skip

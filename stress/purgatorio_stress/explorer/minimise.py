@@ -4,11 +4,13 @@ The bounded search finds the smallest number of preemptions, and some counterexa
 the shortest of these; a shorter one may exist.
 """
 
+from contextlib import suppress
 from typing import Final
 
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.endless import NO_END_S, NoEnd, bounded_cpu
 from purgatorio_stress.explorer.program import Program
+from purgatorio_stress.explorer.replay import BadToken, Replay, replay
 from purgatorio_stress.explorer.result import BrokenExecution, Limits
 from purgatorio_stress.explorer.schedule import switches_of
 
@@ -28,6 +30,15 @@ def minimise(program: Program, found: BrokenExecution) -> BrokenExecution:
     except NoEnd:  # in another schedule, the code loops
         return found
     return min([*others, found], key=_badness)
+
+
+def minimised(program: Program, found: BrokenExecution) -> tuple[BrokenExecution, Replay | None]:
+    """The minimized counterexample, and its run. None if the run cannot be repeated: the depth of a RecursionError
+    depends on the caller."""
+    small = minimise(program, found)
+    with suppress(BadToken, NoEnd):
+        return small, replay(program, small.schedule)
+    return small, None
 
 
 def _badness(found: BrokenExecution) -> tuple[int, int, int]:

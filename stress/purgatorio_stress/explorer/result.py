@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
@@ -101,6 +101,14 @@ class Exploration:
         self.steps += run.steps
         self.redundant += run.stop.kind == "cut"
         self.beyond += run.stop.kind in ("turns", "steps")
+
+    def figures(self) -> dict[str, Any]:
+        """The extent of the search, for `purgatorio explore --json`."""
+        return {
+            "complete": self.complete, "strategy": self.strategy, "bound": self.bound, "limit": self.limit,
+            "schedules": self.schedules, "redundant": self.redundant, "beyond_turns": self.beyond,
+            "seconds": round(self.seconds, 3),
+        }  # fmt: skip
 
     def covered(self, verdict: Verdict) -> str:
         """The coverage, and the limit that ended the search, in words. If a violation ended the search, nothing counts

@@ -266,14 +266,6 @@ class AdapterResult:
         return ExploredAdapter(
             program=self.name,
             verdict=self.verdict,
-            complete=done.complete,
-            strategy=done.strategy,
-            bound=done.bound,
-            limit=done.limit,
-            schedules=done.schedules,
-            redundant=done.redundant,
-            beyond_turns=done.beyond,
-            seconds=round(done.seconds, 3),
             uncontrolled=list(self.uncontrolled),
             races=list(self.races),
             outcomes=self.outcomes,
@@ -281,6 +273,7 @@ class AdapterResult:
                 Shown(one.clause, one.seen, str(self.token), found.preemptions, len(found.schedule), one.subject)
                 for one in found.broken
             ],
+            **done.figures(),
         )  # fmt: skip
 
 

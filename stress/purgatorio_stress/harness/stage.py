@@ -20,57 +20,26 @@ _CAPACITY: Final = 20_000
 
 
 class RoundTime:
-    """The virtual time of one round, and the clock of its timers."""
+    """The virtual time of one round, and the clock of its timers. It does not move while threads run."""
 
-    __slots__ = ("_start_ms", "now_ns", "passed_ms")
+    __slots__ = ("_start_ms", "passed_ms")
 
     def __init__(self, start_ms: int) -> None:
         self._start_ms = start_ms
         self.passed_ms = 0
-        self.now_ns = start_ms * NS_PER_MS
 
     def now_ms(self) -> int:
         return self._start_ms + self.passed_ms
 
-    def read_ns(self) -> int:
-        """The present time in nanoseconds, for recorders."""
-        return self.now_ns
+    last_ms = now_ms
 
-    def last_ms(self) -> int:
-        """The last reading of the clock: the present time, because the clock does not move while threads run."""
-        return self._start_ms + self.passed_ms
+    def now_ns(self) -> int:
+        return self.now_ms() * NS_PER_MS
 
     def advance(self, by_ms: int) -> int:
         """Move the clock. Allowed only while one thread runs."""
         self.passed_ms += by_ms
-        self.now_ns = (self._start_ms + self.passed_ms) * NS_PER_MS
         return self.now_ms()
-
-
-class SilentLog:
-    """A recorder that records nothing."""
-
-    __slots__ = ("_time",)
-
-    def __init__(self, time: RoundTime) -> None:
-        self._time = time
-
-    def call(self, *_: object, **__: object) -> int:
-        return 0
-
-    def ret(self, *_: object, **__: object) -> None: ...
-
-    def at(self, *_: object, **__: object) -> None: ...
-
-    def now_ns(self) -> int:
-        return self._time.now_ns
-
-    @property
-    def rows(self) -> list[LogRow]:
-        return []
-
-    def events(self) -> Iterator[Event]:
-        return iter(())
 
 
 class RoundLog(ByThread):
@@ -91,12 +60,12 @@ class RoundLog(ByThread):
         """The buffer of the calling thread. No lock is needed, because setting an item of a dict is atomic."""
         log = self._logs.get(get_ident())
         if log is None:
-            log = ThreadLog(threading.current_thread().name, self._ticket, self._time.read_ns, _CAPACITY)
+            log = ThreadLog(threading.current_thread().name, self._ticket, self._time.now_ns, _CAPACITY)
             self._logs[get_ident()] = log
         return log
 
     def now_ns(self) -> int:
-        return self._time.now_ns
+        return self._time.now_ns()
 
     @property
     def dropped(self) -> int:
@@ -119,6 +88,19 @@ class RoundLog(ByThread):
 
     def _in_order(self) -> list[Row]:
         return sorted(row for log in self._logs.copy().values() for row in log.buffered())
+
+
+class SilentLog(RoundLog):
+    """A recorder that records nothing."""
+
+    __slots__ = ()
+
+    def call(self, *_: object, **__: object) -> int:
+        return 0
+
+    def ret(self, *_: object, **__: object) -> None: ...
+
+    def at(self, *_: object, **__: object) -> None: ...
 
 
 class ThreadStage:

@@ -306,7 +306,7 @@ def vocabulary(
     verbs = said["verbs"]
     while "{" in verbs:
         verbs = verbs.format_map(_TABLE["groups"])
-    said["verbs"] = {verb.do: verb for verb in map(_verb, verbs.split(","))}
+    said["verbs"] = verbs_of(verbs)
     for key in ("settings", "thing"):
         said[key] = [lists[one] if isinstance(one, str) else one for one in said[key]]
     if "stepping" in said:
@@ -315,8 +315,12 @@ def vocabulary(
     return Vocabulary(name, build=build, classes=classes, **own | _frozen(said))
 
 
+def verbs_of(text: str) -> dict[str, Verb]:
+    """The calls in a text of the table, by their names."""
+    return {verb.do: verb for verb in map(_verb, text.split(","))}
+
+
 def _verb(text: str) -> Verb:
-    """A call as the table has it."""
     call, *more = text.split()
     do, *args = call.split(".")
     where = "".join(filter(str.isalpha, more)) or BEFORE + THREAD + CALLBACK

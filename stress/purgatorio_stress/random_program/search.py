@@ -22,9 +22,9 @@ from typing import Final, TypeVar
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu, process_kept
-from purgatorio_stress.explorer.minimise import minimise
+from purgatorio_stress.explorer.minimise import minimised
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
+from purgatorio_stress.explorer.replay import Replay, Token
 from purgatorio_stress.explorer.result import BrokenExecution, Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.mutant.patch import SOUND, Bug
@@ -368,12 +368,8 @@ def _shrunk(
     run = None
     if best.schedule:
         program = ScenarioProgram(scenario_of(small), dialect, memory=of.bug.memory, races=of.races)
-        try:
-            with of.bug.applied():
-                best = minimise(program, best)
-                run = replay(program, best.schedule)
-        except (BadToken, NoEnd):
-            run = None
+        with of.bug.applied():
+            best, run = minimised(program, best)
     return DrawnFound(small, dialect, best, at, seconds, drawn, run, of.bug)
 
 

@@ -80,7 +80,7 @@ def _polled(waiting_ms: tuple[int, ...], world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         queue.check()
-        polled = world.said["poll"] is due
+        polled = world.run.said["poll"] is due
         world.cover("polled", polled)
         if not polled or world.run.now_ms:
             yield Broken("T2", "bucket", f"it was due at once, and polled after {world.run.now_ms} ms")

@@ -196,7 +196,7 @@ class ScenarioPlayer:
     def is_answered(self, answer: str) -> bool:
         """`TASK ANSWER`: whether this is the last result of the task."""
         task, wanted = answer.split()
-        return repr(self.world.said.get(task)) == wanted
+        return repr(self.world.run.said.get(task)) == wanted
 
     def is_completed(self, operation: str) -> bool:
         return self.operations[operation].is_completed()
@@ -209,7 +209,7 @@ class ScenarioPlayer:
 
     def is_once_watched(self, task: str) -> bool:
         """Whether the operation had at most one entry when the task counted its entries, and has one more now."""
-        before = cast(int, self.world.said[task])
+        before = cast(int, self.world.run.said[task])
         return before <= 1 and self.do_watched() == before + 1
 
     def final(self) -> Iterator[Broken]:
@@ -236,7 +236,7 @@ class ScenarioPlayer:
         yield from self.world.left_waiting(*map(self.operations.__getitem__, operations))
 
     def see_winner(self) -> Iterator[Broken]:
-        won = [name for name, done in self.world.said.items() if done]
+        won = [name for name, done in self.world.run.said.items() if done]
         if len(won) != 1:
             yield Broken("O1", "op", f"force_complete answered True to {len(won)} callers")
 
@@ -249,7 +249,7 @@ class ScenarioPlayer:
             yield Broken("P1", "k", f"{left} entries are left")
 
     def see_watched_once(self, task: str) -> Iterator[Broken]:
-        later = self.do_watched() - cast(int, self.world.said[task])
+        later = self.do_watched() - cast(int, self.world.run.said[task])
         if later > 1:
             yield Broken("P1", "op", f"it was put on {later} lists after it had been completed")
 

@@ -201,7 +201,7 @@ class PlainTask(TimerTask):
         log = self._world.log
         c = log.call("timer_add", self.id, delay_ns=self.delay_ms * 1_000_000)
         timer.add(self)
-        log.ret("timer_add", c, self.id, deadline_t=(self._world.last_ms() + self.delay_ms) * 1_000_000)
+        log.ret("timer_add", c, self.id, deadline_t=(self._world.clock.last_ms() + self.delay_ms) * 1_000_000)
 
     def cancel_recorded(self) -> None:
         log = self._world.log
@@ -227,15 +227,6 @@ class World:
         self.contained = _Contain()
         self.faults: FaultPolicy = self.contained
         self.labels: set[str] = set()
-
-    def last_ms(self) -> int:
-        """The last reading of the clock by the current task."""
-        return self.clock.last_ms()
-
-    @property
-    def said(self) -> Mapping[str, object]:
-        """The results of the tasks that have ended."""
-        return self.run.said
 
     def cover(self, name: str, holds: bool = True) -> None:
         """If `holds`, record that this run has reached the branch `name`."""
