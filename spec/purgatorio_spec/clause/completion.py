@@ -1,23 +1,8 @@
 """The clauses O1, O2, O3, O6, O7: an operation is completed once, for a valid reason, before its expiration callback,
-without overlap, and calls return what they did.
+without overlap, and calls return what they did. `clauses.toml` has the rules and their formulas.
 
-In the formulas, *force* is a `force_complete`, *done* is an `on_complete`, *try* is a `try_complete`, and *fire* is a
-`timer_fire`, all of one operation. *out* is a return value. The *claim* is the force with out = 1:
-
-    O1  |done| <= 1,  |force with out = 1| <= 1,  a force returns 1 iff it contains the done,  and 0 only if a claim
-        had begun
-    O2  every done lies in a force;  a try returns 1 only at t >= ready, and under a check(k) only if no
-        cancel_for_key(k) had returned the operation before that check;  cancel_for_key(k) returns an operation
-        only if it was registered under k, only once, and returns every operation that waits under k
-    O3  |on_expiration| <= 1, one fire contains both the done and, after it, the on_expiration, and a fire that
-        contains the claim contains an on_expiration
-    O6  no try of one thread overlaps a try of another thread;  if on_complete runs under the operation's lock, no
-        try overlaps a done of another thread
-    O7  registration.out = 1 iff the claim lies in the registration, and in no expiry and no check inside it;
-        try.out = 1 iff the claim lies in the try;  check.out = |tries with out = 1 directly under the check|
-
-`docs.makers.operation_machine` states these rules as a state machine of one operation, without the timer. A test
-compares the clauses and the state machine on every short history.
+The *claim* is the `force_complete` that returned true. `docs.makers.operation_machine` states the rules as a state
+machine of one operation, without the timer. A test compares the clauses and the state machine on every short history.
 """
 
 from bisect import bisect_right

@@ -1,32 +1,9 @@
 """The clauses P1, P2, P4, T5: the values of the gauges are possible, and completed operations are purged.
 
 A *reading* of a gauge records `watched` (entries in the lists of the keys), `delayed` (tasks in the timer), `keys` or
-`size()`. `least` and `most` are the bounds of the value. The clauses compute them from the other events of the trace:
-
-    P1  at rest:  watched <= waiting + the most entries that (purge interval) operations have + unseen
-    P2  least <= watched <= most;  at rest: delayed <= live + plain tasks + overcounted
-    P4  at rest:  keys <= watched
-    T5  size() >= 0,  least <= size() <= most + overcounted
-
-*overcounted* is *raced* in the profiles `locked` and `pending-flag`, and 0 in all others.
-
-*waiting*: the list entries of operations that are registered and not completed. An operation that a `cancel_for_key`
-has returned is not in the timer. An operation that was returned for each of its keys is in no list, and not waiting.
-
-*unseen*: the entries of operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the
-number of tasks in the timer. So the estimate misses an operation that is in a list and not in the timer. There are four
-reasons: its time-out has passed, it has no time-out, a `cancel_for_key` returned it for one of several keys, or its
-registration has not added it to the timer yet. *unseen* is the largest number of entries that the *last* purge may have
-missed. If the number of completions exceeds purge_interval plus *unseen*, there must have been another purge. Any
-number of registrations may have the same virtual time. *unseen* counts at most m of them. m is the larger of two
-numbers: the most registrations that were open at one time, and the most registrations of other threads that overlapped
-one `advance_clock`. (During an `advance_clock`, a purge may be paused between reading and using the timer's size.)
-
-*raced*: if a cancel comes during an add or during a move between buckets, size() may count the cancelled task until its
-bucket is flushed (profiles `locked` and `pending-flag`). A task is *raced* if a cancel of the task began during an add,
-or if another thread recorded an event during the cancel. A raced task counts from the call of this cancel on. The count
-ends at the first `quiesce` a reaper's period or more after the late bound of the task. There may be any number of raced
-tasks. A task that ended, was added again, and may have ended again counts as raced too.
+`size()`. `history.summary` computes the least and the greatest possible value from the other events of the trace. The
+judging functions of P1 and P2 say what *unseen*, *waiting* and *raced* mean. There may be any number of raced tasks. A
+task that ended, was added again, and may have ended again counts as raced too.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding

@@ -1,36 +1,21 @@
 """The clauses T8 to T10: a periodic task does not run before its deadline, runs at most late_ns after the deadline, and
-does not run after a cancel.
+does not run after a cancel. `clauses.toml` has the rules and their formulas. Further rules of T9 and T10:
 
-In the formulas, P is the period. D(k) = deadline_t + k * P is the deadline of the k-th run, counted from 0. `early` and
-`late` are the bounds of the header, and f(n) is the n-th fire. chance(t) is the latest time for a run that is due at t.
-In real time, chance(t) = t. In virtual time, a task runs only in an `advance_clock`. So chance(t) is the end of the
-first `advance_clock` that began after the add and returned at t or later.
-
-    fixed delay  T8  f(n).t >= f(n-1).ret.t + P - early, less `late` in real time
-                 T9  f(n).t <= chance(f(n-1).ret.t + P + late)
-    fixed rate   each fire has a slot k. No two fires have one slot, later fires have later slots, and
-                 T8  f.t >= D(k) - early
-                 T9  f.t <= chance(max(D(k), the end of the fire before it) + late)
-        burst    the n-th fire has slot n
-        once     a fire has all free slots with D(k) + late < f.t; if there are none, it has the next slot
-        skip     a fire has the first free slot with D(k) + late >= f.t; a slot may stay without a fire if the previous
-                 fire was still running, or if the virtual clock never stopped within the bounds of the slot
-        restart  f(n).t >= f(n-1).t + P - early, less `late` in real time; f(n).t <= chance(f(n-1).t + P + late), or
-                 chance(f(n-1).ret.t + P + late) if f(n-1) lasted for P - late or longer
-    T10          no fire starts after the return of the first cancel. One exception: a fire that was due by then may
-                 come, if the cancel is no barrier and was not made by the task itself. A cancel that returned 0
-                 reports that the task has ended. If it began before the return of the add, it does not count.
-
-"Less `late`": the record of a run may be late by `late`, but the timer counts from the true start of the run. Without
-`late_ns`, the record counts as exact.
+- In virtual time, a task runs only in an `advance_clock`. So a run that is due at t may wait for the end of the first
+  `advance_clock` that began after the add and returned at t or later.
+- The record of a run may be late by `late_ns`, but the timer counts from the true start of the run. So in real time,
+  the next period may look shorter by `late_ns`. Without `late_ns`, the record counts as exact.
+- With `skip`, a slot may stay without a fire if the previous fire was still running, or if the virtual clock never
+  stopped within the bounds of the slot.
+- A cancel that returned 0 reports that the task has ended. If it began before the return of the add, it does not count.
 
 The timer may compute the first deadline at any time between the add's call and its return. T9 counts from the latest of
 these times. A run that raises an exception may end the task, as in Java's ScheduledExecutorService. Then T9 requires no
 further run, and T5 no longer counts the task. If the task runs again, T8 to T10 judge this run as before. A task that
 was added more than once is not judged.
 
-A reset that returned 1 begins the periods of the task again, also after a cancel. So each reset divides the task into
-two parts. Each part is judged like a separate task, whose first deadline is the deadline of the reset.
+Each reset that returned 1 divides the task into two parts. Each part is judged like a separate task, whose first
+deadline is the deadline of the reset.
 """
 
 from __future__ import annotations

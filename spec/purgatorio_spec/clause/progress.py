@@ -1,10 +1,6 @@
 """The clause T12: a task that another task adds without a delay runs in the same `advance_clock` call (turn) or in the
 next call, as the header declares.
 
-    an add with delay_ns <= 0 inside an advance_clock A:
-    turn `next`  no fire of the new task inside A
-    turn `same`  a fire of the new task starts inside A
-
 With `next`, a task that adds itself again runs once in each turn, so every turn ends. With `same`, a chain of tasks
 runs in one turn, and the turn ends when the chain ends. The clause P3 (a call does not hang) judges a turn that never
 ends. In real time, the clause does not judge adds of other threads during the advance. In virtual time, every add

@@ -1,24 +1,5 @@
-"""The clauses T1 to T4: a task fires not early, not late, once, and not after its cancel.
-
-In the formulas, d is the deadline of an add, and `early` and `late` are the bounds of the header:
-
-    T1  fire.t >= d - early, for some add that can be the cause of the fire; two fires never have one cause
-    T2  fire.t <= max(d, add.ret.t + delay, end of the run before) + late, if only this add can be the cause of the
-        fire, and no cancel and no completion came before the fire
-    T3  |fires| <= |adds that can be causes of the fires, and are due then|; if the last add is overdue at the end and
-        no cancel or completion came after the add, it is such a cause of a fire. Overdue counts from the end of a fire
-        before it, if that is later
-    T4  if a stop returned at a time t < d - early, no fire of an earlier add starts after the stop began
-        no fire starts after the event `halted`
-
-In virtual time, T2 and T3 wait for the first chance to run (see `Run.chance_t`).
-
-With the profile `request-log`, T2 also bounds the time of the answer to a request.
-
-A *stop* in T4 is a cancel, a completion of the operation by a call other than its expiry, or a `cancel_for_key` that
-returned the operation. In some profiles, a cancel that returned 1 is a *barrier*: the task never runs after it. In a
-run with only one thread, such a cancel is a barrier in every profile. In every profile, a cancel returns 1 only if its
-own thread has not run the task before. If a cancel returned 0 before d - early, the task must not have been pending.
+"""The clauses T1 to T4: a task fires not early, not late, once, and not after its cancel. `clauses.toml` has the rules
+and their formulas. In virtual time, T2 and T3 wait for the first chance to run (see `Run.chance_t`).
 
 An add of a pending task moves the task. But a task that was due before the move may be at the executor already, where
 the timer cannot stop it. If such a task fires, its cause can be the add before the move.
