@@ -11,7 +11,7 @@ import orjson
 from purgatorio_spec.fast_path.calls import OpenCalls
 from purgatorio_spec.fast_path.columns import Stretches
 from purgatorio_spec.fast_path.fold import Fold
-from purgatorio_spec.fast_path.names import Names, Texts
+from purgatorio_spec.fast_path.names import Names
 from purgatorio_spec.fast_path.operations import MAX_ROWS
 from purgatorio_spec.fast_path.readings import Readings
 from purgatorio_spec.fast_path.recheck import Checks, Waiting
@@ -20,7 +20,7 @@ from purgatorio_spec.trace.record import Header
 
 Arrays = dict[str, npt.NDArray[np.generic]]
 
-_TEXTS: Final = ("threads", "key_names")
+_NAMES: Final = ("names", "threads", "key_names")
 _PLAIN: Final = (
     "events", "last_i", "start_t", "end_t", "rest_t", "halted_i", "halted_t", "cancels", "advances", "follows",
     "broken", "stride",
@@ -31,9 +31,8 @@ _PLAIN: Final = (
 def write_carry(fold: Fold, place: Path) -> None:
     """Write the state of `fold`, without its stored batches. Raises OSError."""
     arrays: Arrays = {}
-    for name in _TEXTS:
-        _put_texts(arrays, name, getattr(fold, name))
-    _put_bytes(arrays, "names", fold.names.packed())
+    for name in _NAMES:
+        _put_bytes(arrays, name, getattr(fold, name).packed())
     _put_bytes(arrays, "operations", fold.operations.packed())
     _put(arrays, "open_calls", fold.open_calls, OpenCalls.__slots__)
     _put(arrays, "open_checks", fold.first_checks.open, Checks.__slots__)
@@ -60,12 +59,11 @@ def read_carry(header: Header, place: Path) -> Fold:
     """The fold of a run that `write_carry` wrote. Raises OSError."""
     with np.load(place, allow_pickle=False) as arrays:
         fold = Fold(header, held_bytes=0)
-        for name in _TEXTS:
-            setattr(fold, name, _texts(arrays, name))
+        for name in _NAMES:
+            setattr(fold, name, Names.restored(_bytes(arrays, name)))
         plain = orjson.loads(arrays["plain"].tobytes())
         for name in _PLAIN:
             setattr(fold, name, plain[name])
-        fold.names = Names.restored(_bytes(arrays, "names"))
         if plain["events"] >= MAX_ROWS:
             fold.operations.widen()
         fold.operations.restore(plain["operations"], _bytes(arrays, "operations"))
@@ -97,14 +95,6 @@ def _put(arrays: Arrays, prefix: str, part: object, names: tuple[str, ...]) -> N
 def _take(arrays: Arrays, prefix: str, part: object, names: tuple[str, ...]) -> None:
     for name in names:
         setattr(part, name, arrays[f"{prefix}.{name}"])
-
-
-def _put_texts(arrays: Arrays, name: str, texts: Texts) -> None:
-    _put_bytes(arrays, name, [text.encode() for text in texts.names()])
-
-
-def _texts(arrays: Arrays, name: str) -> Texts:
-    return Texts.of(text.decode() for text in _bytes(arrays, name))
 
 
 def _put_bytes(arrays: Arrays, name: str, parts: Sequence[bytes]) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from purgatorio_spec.fast_path.calls import LastTimes, OpenCalls
 from purgatorio_spec.fast_path.columns import Stretches
-from purgatorio_spec.fast_path.names import Names, Texts
+from purgatorio_spec.fast_path.names import Names
 from purgatorio_spec.fast_path.operations import LIMIT, Operations
 from purgatorio_spec.fast_path.readings import READING_RULES, ReadingsSoFar, Truths, judge_every
 from purgatorio_spec.fast_path.recheck import FirstChecks, Recheck, Wanted
@@ -88,7 +88,7 @@ class Fold:
         names = {clause.id for clause in judged_clauses(run)}
         self.events = 0
         self.last_i = -1
-        self.names, self.threads, self.key_names = Names(), Texts(), Texts()
+        self.names, self.threads, self.key_names = Names(), Names(), Names()
         self.open_calls = OpenCalls.none()
         self.operations = Operations()
         self._joins_keys = "O4" in names or lacks_a_rule(run)

@@ -1,4 +1,4 @@
-"""Gives each name of an operation, and each other text (such as the name of a thread), a number for the whole run.
+"""Gives each name of an operation, a thread or a key a number for the whole run.
 
 Names of idle operations are compressed in pages, like the other data of operations (see `paged`). For each compressed
 name, a hash of eight bytes stays in memory. If the hash of a searched name is known, the page is decompressed and the
@@ -19,38 +19,6 @@ import zstandard
 
 from purgatorio_spec.fast_path import paged
 from purgatorio_spec.trace.coded import Codes
-
-
-class Texts:
-    """A number for each distinct text, from 1. 0 means no text."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, int] = {}
-        self._last: pa.StringArray | None = None
-        self._mapped: Codes = np.zeros(1, np.int32)
-
-    @classmethod
-    def of(cls, names: Iterable[str]) -> Texts:
-        texts = cls()
-        texts._known = {name: at for at, name in enumerate(names, 1)}
-        return texts
-
-    def __len__(self) -> int:
-        return len(self._known) + 1
-
-    def numbers(self, texts: pa.StringArray) -> Codes:
-        """For each code in a batch, the number of the text. The last element is 0, for the code -1."""
-        if self._last is None or not texts.equals(self._last):
-            known = self._known
-            some = [known.setdefault(text, len(known) + 1) for text in texts.to_pylist() if text is not None]
-            self._mapped = np.array([*some, 0], np.int32)
-            self._last = texts
-        return self._mapped
-
-    def names(self) -> list[str]:
-        """The texts in the order of their numbers, from 1."""
-        return list(self._known)
-
 
 _PAGE_BITS: Final = 24
 """The number of the 64 bits of a hash that have the number of the page instead."""
@@ -87,6 +55,12 @@ class Names:
             self._mapped = np.fromiter(chain(map(known.__getitem__, some), (0,)), np.int32, len(some) + 1)
             self._last = texts
         return self._mapped
+
+    def names(self) -> list[str]:
+        """The names in the order of their numbers, from 1."""
+        for page in self._packed:
+            self._read(page)
+        return [text for page in sorted(self._open) for text in self._open[page]][1:]
 
     def get(self, text: str) -> int:
         self._open_those_with([text])

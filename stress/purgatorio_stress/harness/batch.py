@@ -100,7 +100,7 @@ class Batch:
             self._judge(crews, table, histories, trace)
         if stuck is not None:
             table.add(set(), [Broken("P3", "round", "stuck: no progress")], True, self.number, stuck.where)
-            table.give_up(-1)
+            table.given_up -= 1
         return stuck
 
     def _race(self, crews: list[Crew]) -> Stuck | None:
@@ -140,7 +140,7 @@ class Batch:
                 where = self.where(crew.number, number)
                 table.add(one.world.labels, broken, number in crew.overlapped, self.number, where)
                 self._keep(one, table, trace)
-            table.give_up(len(crew.rounds) - ended)
+            table.given_up += len(crew.rounds) - ended
             if ended < len(crew.rounds):
                 # The round did not end, so it has only the events so far.
                 self._keep(crew.rounds[ended], table, trace)

@@ -22,6 +22,7 @@ from purgatorio_stress.mutant.patch import SOUND, Bug
 from purgatorio_stress.printed import Stress, Stuck
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
+from purgatorio_stress.scenario.world import World
 
 SEVERAL: Final[tuple[str, ...]] = tuple(name for name, one in SCENARIOS.items() if one.threads > 1)
 """The scenarios with several threads."""
@@ -137,12 +138,18 @@ class StressResult:
         )
 
 
+def _world_of(name: str, subject: StressSubject = REFERENCE_SUBJECT) -> World:
+    scenario = SCENARIOS[name]
+    return (
+        RoundMaker(scenario, scenario.dialects[0], StopFlag(), parts=subject.parts).make(recorded=False).world
+    )
+
+
 @cache
 def why_not_raced(name: str) -> str | None:
     """The reason why a scenario cannot run on real threads. None if it can."""
-    scenario = SCENARIOS[name]
     try:
-        RoundMaker(scenario, scenario.dialects[0], StopFlag()).make(recorded=False)
+        _world_of(name)
     except OwnThread as thread:
         return f"it has {thread}"
     return None
@@ -154,7 +161,10 @@ def chosen(names: Sequence[str] = (), subject: StressSubject = REFERENCE_SUBJECT
     Raises KeyError, with the reason, for a scenario that cannot run on real threads.
     """
     found: list[tuple[str, str]] = []
-    for text in names or _about(subject):
+    about = (
+        name for name in SEVERAL if not why_not_raced(name) and subject.is_asked_for(_world_of(name, subject))
+    )
+    for text in names or about:
         name = text.partition("/")[0]
         if name not in SEVERAL:
             raise KeyError(f"no scenario {name!r} of several threads; see `purgatorio stress --list`")
@@ -162,20 +172,6 @@ def chosen(names: Sequence[str] = (), subject: StressSubject = REFERENCE_SUBJECT
             raise KeyError(f"{name} is not for threads: {why}")
         found += dialects_named(text)
     return found
-
-
-def _about(subject: StressSubject) -> list[str]:
-    """The scenarios that use a part of the subject."""
-    return [
-        name
-        for name in SEVERAL
-        if why_not_raced(name) is None
-        and subject.is_asked_for(
-            RoundMaker(SCENARIOS[name], SCENARIOS[name].dialects[0], StopFlag(), parts=subject.parts)
-            .make(recorded=False)
-            .world
-        )
-    ]
 
 
 @dataclass(slots=True)

@@ -84,10 +84,6 @@ class OutcomeTable:
         self._batches.setdefault(key, batch)
         self._overlaps[key] += overlapped
 
-    def give_up(self, rounds: int) -> None:
-        """Count rounds that did not end or did not begin."""
-        self.given_up += rounds
-
     @property
     def outcomes(self) -> list[Outcome]:
         """The lines of the table: forbidden outcomes first, then by count."""

@@ -33,7 +33,6 @@ class RoundTrace:
         header = header_of(scenario, dialect)
         run = run_of_file(path)
         self.path = path
-        self.dropped = 0
         self.left_out = 0
         self._writer = TraceWriter(
             path, replace(header, run=run, params={"seed": seed, "rounds": "numbered"})
@@ -48,7 +47,7 @@ class RoundTrace:
             return
         number, first_i = self._rounds, self._next_i
         self._rounds += 1
-        self.dropped += log.dropped
+        self._writer.dropped += log.dropped
         for event in log.events():
             self._writer.write(_renamed(event, first_i, number))
             self._next_i = first_i + event.i + 1
@@ -60,7 +59,6 @@ class RoundTrace:
     def close(self, whole: bool) -> None:
         """Finish the trace. If the run was interrupted, without an end record, so that the trace does not look
         complete."""
-        self._writer.dropped = self.dropped
         self._writer.close(whole=whole)
 
 

@@ -2,13 +2,10 @@
 
 import importlib
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Unpack
 
-from purgatorio.clock import Clock
-from purgatorio.faults import FaultPolicy
-from purgatorio.sync import Executor, Sync
 from purgatorio.timer.intrusive.timer import IntrusiveTimer
-from purgatorio_stress.scenario.parts import REFERENCE, CheckedTimer, Parts
+from purgatorio_stress.scenario.parts import REFERENCE, CheckedTimer, Parts, TimerParts
 from purgatorio_stress.scenario.world import World
 
 
@@ -21,29 +18,16 @@ class StressSubject:
 
     def is_asked_for(self, world: World) -> bool:
         """Whether a world uses a part of this subject. Otherwise its scenario does not test the subject."""
-        own = {
-            kind
-            for kind, part in (("timer", self.parts.timer), ("purgatory", self.parts.purgatory))
-            if part is not None
-        }
+        own = {kind for kind in ("timer", "purgatory") if getattr(self.parts, kind) is not None}
         return not own or bool(own & world.asked_for)
 
 
 def _intrusive_timer(
-    name: str,
-    *,
-    tick_ms: int,
-    wheel_size: int,
-    clock: Clock,
-    executor: Executor | None,
-    faults: FaultPolicy,
-    sync: Sync,
+    name: str, *, tick_ms: int, wheel_size: int, **parts: Unpack[TimerParts]
 ) -> CheckedTimer:
     """An `IntrusiveTimer` whose number of slots is `wheel_size`, rounded up to a power of two."""
     slots = 1 << (wheel_size - 1).bit_length()
-    return IntrusiveTimer(
-        name, tick_ms=tick_ms, wheel_size=slots, clock=clock, executor=executor, faults=faults, sync=sync
-    )
+    return IntrusiveTimer(name, tick_ms=tick_ms, wheel_size=slots, **parts)
 
 
 REFERENCE_SUBJECT: Final = StressSubject("reference", REFERENCE)

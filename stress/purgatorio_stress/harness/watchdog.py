@@ -25,7 +25,7 @@ Place = tuple[str, int, int]
 class Watchdog:
     """Counts beats without progress. `patience`: the number of beats of a stuck run. Raises ValueError below 2."""
 
-    __slots__ = ("_beats", "_last", "_patience", "_places", "_progress")
+    __slots__ = ("_last", "_patience", "_places", "_progress", "beats")
 
     def __init__(self, progress: Callable[[], int], patience: int = 10) -> None:
         if patience < 2:
@@ -33,24 +33,20 @@ class Watchdog:
         self._progress = progress
         self._patience = patience
         self._last = progress()
-        self._beats = 0
-        self._places: dict[int, Place] = {}
-
-    @property
-    def beats(self) -> int:
+        self.beats = 0
         """The number of beats since the last progress."""
-        return self._beats
+        self._places: dict[int, Place] = {}
 
     def beat(self) -> bool:
         """Record the end of one wait. True if the number of beats without progress has reached `patience`."""
         now = self._progress()
         if now != self._last:
-            self._last, self._beats = now, 0
+            self._last, self.beats = now, 0
             return False
-        self._beats += 1
-        if self._beats == self._patience - 1:
+        self.beats += 1
+        if self.beats == self._patience - 1:
             self._places = {ident: _place(frame) for ident, frame in sys._current_frames().items()}
-        return self._beats >= self._patience
+        return self.beats >= self._patience
 
     def threads(self, threads: Iterable[threading.Thread]) -> tuple[StuckThread, ...]:
         """The live threads with their stacks, and whether each has moved since the previous beat."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol, TypedDict
 
-from purgatorio import Purgatory, SystemTimer, Timer
+from purgatorio import Purgatory, Timer
 from purgatorio.clock import Clock
 from purgatorio.faults import FaultPolicy
 from purgatorio.sync import Executor, Sync
@@ -38,12 +38,6 @@ class Parts:
 
     timer: Callable[..., CheckedTimer] | None = None
     purgatory: Callable[..., Purgatory[RecordedOperation]] | None = None
-
-    def make_timer(self) -> Callable[..., CheckedTimer]:
-        return SystemTimer if self.timer is None else self.timer
-
-    def make_purgatory(self) -> Callable[..., Purgatory[RecordedOperation]]:
-        return Purgatory if self.purgatory is None else self.purgatory
 
 
 REFERENCE: Final = Parts()

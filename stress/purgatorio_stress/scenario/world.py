@@ -8,7 +8,7 @@ each step, or real threads (`purgatorio_stress.harness`). The stage also gives t
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Protocol, TypedDict, Unpack
 
-from purgatorio import MockTimer, Timer, TimerTask
+from purgatorio import MockTimer, Purgatory, SystemTimer, Timer, TimerTask
 from purgatorio.delayed.gauges import GaugeRegistry
 from purgatorio.faults import FaultPolicy
 from purgatorio.sync import Executor, Lock, Sync
@@ -244,7 +244,7 @@ class World:
     def timer(self, tick_ms: int = 1, wheel_size: int = 2, executor: Executor | None = None) -> CheckedTimer:
         """A timer in virtual time."""
         self.asked_for.add("timer")
-        make = self.parts.make_timer()
+        make = self.parts.timer or SystemTimer
         return make("timer", tick_ms=tick_ms, wheel_size=wheel_size, **self.timer_parts(executor))
 
     def timer_parts(self, executor: Executor | None = None) -> TimerParts:
@@ -262,7 +262,8 @@ class World:
     ) -> RecordedPurgatory:
         """A purgatory with one shard; without `timer` its operations never expire."""
         self.asked_for.add("purgatory")
-        inner = self.parts.make_purgatory()(
+        make: Callable[..., Purgatory[RecordedOperation]] = self.parts.purgatory or Purgatory
+        inner = make(
             "purgatory",
             MockTimer(sync=self.sync) if timer is None else RecordedTimer(timer, self.clock, self.log),
             purge_interval=purge_interval,
