@@ -6,39 +6,30 @@ thread.
 """
 
 import threading
+from collections.abc import Callable
 
-from purgatorio.sync import Lock
 
+class LockSide:
+    """The read side or the write side of a reader-writer lock, as a lock."""
 
-class _Side:
-    """The read side or the write side, as a lock."""
+    __slots__ = ("_acquire", "release")
 
-    __slots__ = ("_exclusive", "_owner")
-
-    def __init__(self, owner: "ThreadReadWriteLock", exclusive: bool) -> None:
-        self._owner = owner
-        self._exclusive = exclusive
+    def __init__(self, acquire: Callable[[bool], bool], release: Callable[[], None]) -> None:
+        self._acquire = acquire
+        self.release = release
 
     def acquire(self, blocking: bool = True) -> bool:
-        if self._exclusive:
-            return self._owner.acquire_write(blocking)
-        return self._owner.acquire_read(blocking)
-
-    def release(self) -> None:
-        if self._exclusive:
-            self._owner.release_write()
-        else:
-            self._owner.release_read()
+        return self._acquire(blocking)
 
     def __enter__(self) -> bool:
-        return self.acquire()
+        return self._acquire(True)
 
     def __exit__(self, *_: object) -> None:
         self.release()
 
 
 class ThreadReadWriteLock:
-    __slots__ = ("_changed", "_depth", "_read", "_readers", "_waiting_writers", "_write", "_writer")
+    __slots__ = ("_changed", "_depth", "_readers", "_waiting_writers", "_writer", "read", "write")
 
     def __init__(self) -> None:
         self._changed = threading.Condition(threading.Lock())
@@ -46,16 +37,8 @@ class ThreadReadWriteLock:
         self._writer: int | None = None
         self._depth = 0
         self._waiting_writers = 0
-        self._read = _Side(self, exclusive=False)
-        self._write = _Side(self, exclusive=True)
-
-    @property
-    def read(self) -> Lock:
-        return self._read
-
-    @property
-    def write(self) -> Lock:
-        return self._write
+        self.read = LockSide(self.acquire_read, self.release_read)
+        self.write = LockSide(self.acquire_write, self.release_write)
 
     def acquire_read(self, blocking: bool) -> bool:
         me = threading.get_ident()

@@ -54,19 +54,17 @@ def chosen(deep: bool, wanted: tuple[str, ...] = ()) -> list[str]:
 
 def judge_claim(name: str) -> ClaimResult:
     claim = claims_by_id()[name]
-    examined = claim.examine()
-    answer = examined.answer
+    answer = claim.examine()
     twins = tuple(_judge_twin(twin) for twin in claim.twins)
     return ClaimResult(
-        claim.id, claim.statement, answer.bound, answer.verdict, answer.states, answer.seconds, twins, examined.story
+        claim.id, claim.statement, answer.bound, answer.verdict, answer.states, answer.seconds, twins, answer.story
     )  # fmt: skip
 
 
 def _judge_twin(twin: Twin) -> TwinResult:
-    examined = twin.examine()
-    answer = examined.answer
+    answer = twin.examine()
     verdict = answer.finding(twin.property).verdict
-    shown = examined.story if verdict is Verdict.VIOLATED else ""
+    shown = answer.story if verdict is Verdict.VIOLATED else ""
     return TwinResult(twin.name, twin.number, twin.property, verdict, shown, answer.states, answer.seconds)
 
 

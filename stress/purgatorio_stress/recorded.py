@@ -8,7 +8,7 @@ this time for each thread.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from purgatorio import LOCKED, PENDING_FLAG, THREADS, DelayedOperation, Purgatory, Sync, Timer, TimerTask
@@ -47,28 +47,21 @@ class ReadingClock(Clock, Protocol):
     def last_ms(self) -> int: ...
 
 
-class _Readings(threading.local):
-    """The last reading of each thread. The tasks of the explorer share one thread, and so one reading, of virtual
-    time."""
-
-    last_ms: int = 0
-
-
 class RecordingClock:
-    """A clock that remembers the last time that it returned to each thread."""
+    """A clock that remembers the last time that it returned to each thread. `thread`: the current thread."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, thread: Callable[[], int] = threading.get_ident) -> None:
         self._clock = clock
-        self._readings = _Readings()
+        self._thread = thread
+        self._read: dict[int, int] = {}
 
     def now_ms(self) -> int:
         """The inner clock's reading."""
-        now_ms = self._clock.now_ms()
-        self._readings.last_ms = now_ms
+        now_ms = self._read[self._thread()] = self._clock.now_ms()
         return now_ms
 
     def last_ms(self) -> int:
-        return self._readings.last_ms
+        return self._read.get(self._thread(), 0)
 
 
 class RecordedOperation(DelayedOperation):

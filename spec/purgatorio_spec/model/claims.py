@@ -18,15 +18,7 @@ from purgatorio_spec.model.wheel import Flaw, WheelCase
 S = TypeVar("S", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """A result. `story`: the shortest path that breaks a property, as a table; empty if all properties hold."""
-
-    answer: ModelResult
-    story: str
-
-
-Examine = Callable[[], Examined]
+Examine = Callable[[], ModelResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +47,13 @@ def examining(build: Callable[[], Model[S]], wanted: str | None = None) -> Exami
     """Returns a function that searches the model. `wanted`: the property that a negative control must break; the result
     has the shortest path that breaks it."""
 
-    def examine() -> Examined:
+    def examine() -> ModelResult:
         model = build()
         answer = check(model)
         for finding in answer.findings:
             if finding.trace is not None and wanted in (None, finding.property):
-                return Examined(answer, render(finding.trace, model.columns))
-        return Examined(answer, "")
+                return replace(answer, story=render(finding.trace, model.columns))
+        return answer
 
     return examine
 

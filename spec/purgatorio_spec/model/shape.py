@@ -74,11 +74,14 @@ class ModelFinding:
 
 @dataclass(frozen=True, slots=True)
 class ModelResult:
+    """`story`: the shortest path that breaks a property, as a table; empty if none is asked for, or all hold."""
+
     model: str
     bound: str
     findings: tuple[ModelFinding, ...]
     states: int
     seconds: float
+    story: str = ""
 
     @property
     def verdict(self) -> Verdict:

@@ -7,9 +7,11 @@ which of the two comes first.
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from purgatorio.sync import ExecutorClosed
+from purgatorio.threads_rwlock import LockSide
 from purgatorio_stress.explorer.endless import ends_the_run
 from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
@@ -32,8 +34,8 @@ class ControlledReadWriteLock(Shared):
         self._writer: Task | None = None
         self._writes = 0
         self._waiting: list[Task] = []
-        self.read = _Side(self, reading=True)
-        self.write = _Side(self, reading=False)
+        self.read = LockSide(self.begin_read, self.end_read)
+        self.write = LockSide(self.begin_write, self.end_write)
 
     def is_open(self, task: Task, /) -> bool:
         """Whether `task` can acquire its side: the write side if `task` is in `_waiting`, else the read side."""
@@ -117,31 +119,6 @@ class ControlledReadWriteLock(Shared):
         run.point(self.oid, RELEASE)
         let_go(run, self)
         self._writer, self._writes = None, 0
-
-
-class _Side:
-    """One side of a reader-writer lock as a `Lock`."""
-
-    __slots__ = ("_lock", "_reading")
-
-    def __init__(self, lock: ControlledReadWriteLock, *, reading: bool) -> None:
-        self._lock = lock
-        self._reading = reading
-
-    def acquire(self, blocking: bool = True) -> bool:
-        return self._lock.begin_read(blocking) if self._reading else self._lock.begin_write(blocking)
-
-    def release(self) -> None:
-        if self._reading:
-            self._lock.end_read()
-        else:
-            self._lock.end_write()
-
-    def __enter__(self) -> bool:
-        return self.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
 
 
 class ControlledCondition(Shared):
@@ -297,18 +274,23 @@ class ControlledWorker:
         return self._run.current is self._task
 
 
-class TaskEnd:
-    """The end of a task, as an object to wait for."""
+@dataclass(frozen=True, slots=True)
+class Until:
+    """An object to wait for: it is open for a task if the condition is true."""
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
+    holds: Callable[[Task], bool]
+    text: str
 
     def is_open(self, task: Task, /) -> bool:
-        """Whether the task has ended, or the deadline of the wait has passed."""
-        return self._task.finished or task.notified
+        return self.holds(task)
 
     def why(self, task: Task, /) -> str:
-        return f"the end of {self._task.name}"
+        return self.text
+
+
+def end_of(other: Task) -> Until:
+    """The end of a task, or the deadline of the wait for it."""
+    return Until(lambda task: other.finished or task.notified, f"the end of {other.name}")
 
 
 def _join(run: Execution, other: Task, timeout_ms: int | None) -> bool:
@@ -318,7 +300,7 @@ def _join(run: Execution, other: Task, timeout_ms: int | None) -> bool:
     if task is other:
         run.finish(ExecutionEnd("deadlock", f"{task.name} waits for its own end"))
     kind = run.wait_until(_deadline(run, timeout_ms))
-    run.point(END_OF_TASK - other.index, kind, TaskEnd(other))
+    run.point(END_OF_TASK - other.index, kind, end_of(other))
     task.wake_ms = None
     if not other.finished:
         _in_vain(run)
@@ -351,14 +333,5 @@ def _in_vain(run: Execution) -> None:
     run.in_vain.append(run.depth - 1)
 
 
-class _Notice:
-    """A notification or the deadline of a timed wait, as an object to wait for."""
-
-    def is_open(self, task: Task, /) -> bool:
-        return task.notified
-
-    def why(self, task: Task, /) -> str:
-        return "a notice"
-
-
-_NOTICE: Final = _Notice()
+_NOTICE: Final = Until(lambda task: task.notified, "a notice")
+"""A notification, or the deadline of a timed wait."""

@@ -15,7 +15,7 @@ from typing import ClassVar, Final, NoReturn
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY
 from purgatorio_stress.explorer.task import END_OF_TASK, START_OF_TASK, Task
-from purgatorio_stress.explorer.waiting import TaskEnd
+from purgatorio_stress.explorer.waiting import Until, end_of
 from purgatorio_stress.foreign.world import World
 
 S: Final = 1_000_000_000
@@ -172,23 +172,8 @@ class ForeignLock(ControlledLock):
         self.count = count
 
 
-class _Always:
-    def is_open(self, task: Task, /) -> bool:
-        return True
-
-    def why(self, task: Task, /) -> str:
-        return "nothing"
-
-
-_ALWAYS: Final = _Always()
-
-
-class _Sleep:
-    def is_open(self, task: Task, /) -> bool:
-        return task.notified
-
-    def why(self, task: Task, /) -> str:
-        return "the end of its sleep"
+_ALWAYS: Final = Until(lambda task: True, "nothing")
+_SLEEP: Final = Until(lambda task: task.notified, "the end of its sleep")
 
 
 class ForeignClocks:
@@ -222,7 +207,7 @@ class ForeignClocks:
             return
         run.wait_until(deadline)
         world.names[START_OF_TASK - task.index] = "sleep"
-        world.waits(START_OF_TASK - task.index, READ, _Sleep())
+        world.waits(START_OF_TASK - task.index, READ, _SLEEP)
         task.wake_ms = None
 
 
@@ -310,7 +295,7 @@ class ForeignThread:
                 self._pg_world.let_pass(deadline)
         else:
             kind = run.wait_until(deadline)
-            self._pg_world.waits(self._pg_end(task), kind, TaskEnd(task))
+            self._pg_world.waits(self._pg_end(task), kind, end_of(task))
             me.wake_ms = None
             if not task.finished:
                 run.in_vain.append(run.depth - 1)

@@ -102,24 +102,7 @@ class ExplorerStage:
         self.sync: Sync = ControlledSync(run, stepping) if races is None else RacingSync(run, races)
         self.log = HistoryLog(run, start_ms)
         self.virtual = VirtualClock(run, start_ms, steps=step_clock)
-        self.clock = _Clock(run, self.virtual)
-
-
-class _Clock(RecordingClock):
-    """Stores the last reading of each task."""
-
-    def __init__(self, run: Execution, clock: VirtualClock) -> None:
-        super().__init__(clock)
-        self._run = run
-        self._read: dict[int, int] = {}
-
-    def now_ms(self) -> int:
-        now_ms = super().now_ms()
-        self._read[self._run.current.index] = now_ms
-        return now_ms
-
-    def last_ms(self) -> int:
-        return self._read.get(self._run.current.index, 0)
+        self.clock = RecordingClock(self.virtual, lambda: run.current.index)
 
 
 class _Contain:
