@@ -29,14 +29,14 @@ from purgatorio_stress.explorer.replay import Token
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.exploring import explore, replay_token
-from purgatorio_stress.harness.stage import RoundTime, SilentLog, ThreadStage
+from purgatorio_stress.harness.stage import RoundTasks, RoundTime, SilentLog
 from purgatorio_stress.mutant.patch import Bug, Patch
 from purgatorio_stress.scenario import registry
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.lock_order import out_of_order
 from purgatorio_stress.scenario.player import play
 from purgatorio_stress.scenario.registry import SCENARIOS
-from purgatorio_stress.scenario.world import World
+from purgatorio_stress.scenario.world import Stage, World
 from stress.small_programs import Small
 
 LONG = {
@@ -212,9 +212,9 @@ def test_an_unknown_entry_of_the_table_is_refused() -> None:
     """A mistyped one would leave a bound out, or a look at the end."""
     with pytest.raises(ValueError, match="odd: unknown entries tuns"):
         registry._scenario("odd", {"about": "", "clauses": "P3", "reach": {}, "tuns": 2})
-    said = {"reach": {}, "tasks": {}, "finally": "lost op"}
+    said, time = {"reach": {}, "tasks": {}, "finally": "lost op"}, RoundTime(0)
     with pytest.raises(AttributeError, match="do_lost"):
-        list(play(said, World(ThreadStage(THREADS, time := RoundTime(0), SilentLog(time)), "locked"))())
+        list(play(said, World(Stage(RoundTasks(time), THREADS, SilentLog(time), time, time), "locked"))())
 
 
 def test_a_mark_that_is_not_reached_is_no_pass() -> None:

@@ -9,10 +9,10 @@ from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.harness.noise import Noise
 from purgatorio_stress.harness.seam import NoisySync, RoundSync, StopFlag
-from purgatorio_stress.harness.stage import RoundLog, RoundTime, SilentLog, ThreadStage
+from purgatorio_stress.harness.stage import RoundLog, RoundTasks, RoundTime, SilentLog
 from purgatorio_stress.scenario.contract import Final_, Scenario, ended_by, looked_at
 from purgatorio_stress.scenario.parts import REFERENCE, Parts
-from purgatorio_stress.scenario.world import FOREVER_MS, Operation, Own, World
+from purgatorio_stress.scenario.world import FOREVER_MS, Operation, Own, Stage, World
 
 
 class _LingeringOperation(Operation):
@@ -40,7 +40,7 @@ def _look_elsewhere() -> None:
 class _RoundWorld(World):
     """A world of `_LingeringOperation`."""
 
-    def __init__(self, stage: ThreadStage, dialect: str, start_ms: int, calls: int, parts: Parts) -> None:
+    def __init__(self, stage: Stage, dialect: str, start_ms: int, calls: int, parts: Parts) -> None:
         super().__init__(stage, dialect, start_ms=start_ms, parts=parts)
         self._calls = calls
 
@@ -101,7 +101,8 @@ class RoundMaker:
             if self.noise is None
             else NoisySync(self.stop, self.noise, scenario.stepping)
         )
-        stage = ThreadStage(sync, time, SilentLog(time) if log is None else log)
+        tasks = RoundTasks(time)
+        stage = Stage(tasks, sync, SilentLog(time) if log is None else log, time, time)
         world = _RoundWorld(stage, self.dialect, scenario.start_ms, self.calls, self.parts)
         final = scenario.build(world)
-        return Round(world, stage.names, stage.bodies, stage.said, final, sync, log)
+        return Round(world, tasks.names, tasks.bodies, tasks.said, final, sync, log)

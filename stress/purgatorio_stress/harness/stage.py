@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator
 from threading import get_ident
 from typing import Final
 
-from purgatorio.sync import Sync
 from purgatorio_spec.trace.record import Event
 from purgatorio_spec.trace.recorder import ByThread, LogRow, Row, ThreadLog, monotonic_ticket
 from purgatorio_stress.recorded import NS_PER_MS
-from purgatorio_stress.scenario.world import StageLog
 
 _CAPACITY: Final = 20_000
 """The maximum number of events of one thread in a round, about 1,000 times the usual number."""
@@ -103,17 +101,13 @@ class SilentLog(RoundLog):
     def at(self, *_: object, **__: object) -> None: ...
 
 
-class ThreadStage:
-    """A `Stage` on real threads, and its timeline. `bodies`: the bodies of the tasks, in the order of `names`."""
+class RoundTasks:
+    """The tasks of a round, which a crew runs on real threads. `bodies`: in the order of `names`."""
 
-    __slots__ = ("bodies", "clock", "log", "names", "run", "said", "sync", "virtual")
+    __slots__ = ("_time", "bodies", "names", "said")
 
-    def __init__(self, sync: Sync, time: RoundTime, log: StageLog) -> None:
-        self.sync = sync
-        self.log = log
-        self.virtual = time
-        self.clock = time
-        self.run = self
+    def __init__(self, time: RoundTime) -> None:
+        self._time = time
         self.names: list[str] = []
         self.bodies: list[Callable[[], object]] = []
         self.said: dict[str, object] = {}
@@ -121,9 +115,9 @@ class ThreadStage:
     @property
     def now_ms(self) -> int:
         """The virtual time in ms since the start."""
-        return self.virtual.passed_ms
+        return self._time.passed_ms
 
     def spawn(self, name: str, body: Callable[[], object], /) -> None:
-        """Add a task, which the crew runs."""
+        """Add a task."""
         self.names.append(name)
         self.bodies.append(body)

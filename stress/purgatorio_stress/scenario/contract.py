@@ -8,12 +8,15 @@ from typing import Final
 from purgatorio import InvariantBroken
 from purgatorio_spec.history.run import Run, RunFacts, run_of
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
+from purgatorio_stress.explorer.controlled import ControlledSync, VirtualClock
 from purgatorio_stress.explorer.endless import ends_the_run
 from purgatorio_stress.explorer.history_judge import HistoryJudge
+from purgatorio_stress.explorer.history_log import HistoryLog
 from purgatorio_stress.explorer.program import PROGRESS, Broken
+from purgatorio_stress.explorer.races import RacingSync
 from purgatorio_stress.explorer.run import MAX_STEPS, Execution
-from purgatorio_stress.recorded import RECORDED
-from purgatorio_stress.scenario.world import ExplorerStage, World
+from purgatorio_stress.recorded import RECORDED, RecordingClock
+from purgatorio_stress.scenario.world import Stage, World
 
 BOTH: Final = ("pending-flag", "locked")
 
@@ -111,12 +114,13 @@ class ScenarioProgram:
     def set_up(self, run: Execution, /) -> None:
         scenario = self.scenario
         self._raced = []
-        stage = ExplorerStage(
+        virtual = VirtualClock(run, scenario.start_ms, steps=scenario.step_clock)
+        stage = Stage(
             run,
-            scenario.start_ms,
-            step_clock=scenario.step_clock,
-            stepping=scenario.stepping,
-            races=self._raced.append if self.races else None,
+            RacingSync(run, self._raced.append) if self.races else ControlledSync(run, scenario.stepping),
+            HistoryLog(run, scenario.start_ms),
+            virtual,
+            RecordingClock(virtual, lambda: run.current.index),
         )
         self.world = World(stage, self.dialect, start_ms=scenario.start_ms)
         self._final = scenario.build(self.world)

@@ -6,6 +6,7 @@ each step, or real threads (`purgatorio_stress.harness`). The stage also gives t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final, Protocol, TypedDict, Unpack
 
 from purgatorio import MockTimer, Purgatory, SystemTimer, Timer, TimerTask
@@ -14,18 +15,13 @@ from purgatorio.faults import FaultPolicy
 from purgatorio.sync import Executor, Lock, Sync
 from purgatorio_spec.trace.record import Event
 from purgatorio_spec.trace.recorder import LogRow, Recording
-from purgatorio_stress.explorer.controlled import ControlledSync, VirtualClock
-from purgatorio_stress.explorer.history_log import HistoryLog
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.explorer.races import RacingSync
-from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.recorded import (
     DIALECTS,
     ReadingClock,
     RecordedOperation,
     RecordedPurgatory,
     RecordedTimer,
-    RecordingClock,
 )
 from purgatorio_stress.scenario.parts import REFERENCE, CheckedTimer, Parts, TimerParts
 
@@ -67,42 +63,15 @@ class MovableClock(Protocol):
         """Move the time."""
 
 
-class RunStage(Protocol):
-    @property
-    def run(self) -> Timeline: ...
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What runs a scenario, and gives its objects their locks. `clock`: the clock that timers read."""
 
-    @property
-    def sync(self) -> Sync: ...
-
-    @property
-    def log(self) -> StageLog: ...
-
-    @property
-    def virtual(self) -> MovableClock: ...
-
-    @property
-    def clock(self) -> ReadingClock:
-        """The clock that timers read."""
-
-
-class ExplorerStage:
-    """The explorer's stage. `step_clock`: whether threads of the scenario move the time. `stepping`: see
-    `ControlledSync`. `races`: called with each data race (None: data races are not searched for)."""
-
-    def __init__(
-        self,
-        run: Execution,
-        start_ms: int,
-        *,
-        step_clock: bool = False,
-        stepping: frozenset[str] = frozenset(),
-        races: Callable[[str], object] | None = None,
-    ) -> None:
-        self.run = run
-        self.sync: Sync = ControlledSync(run, stepping) if races is None else RacingSync(run, races)
-        self.log = HistoryLog(run, start_ms)
-        self.virtual = VirtualClock(run, start_ms, steps=step_clock)
-        self.clock = RecordingClock(self.virtual, lambda: run.current.index)
+    run: Timeline
+    sync: Sync
+    log: StageLog
+    virtual: MovableClock
+    clock: ReadingClock
 
 
 class _Contain:
@@ -197,7 +166,7 @@ class World:
     """The objects of one run, on a new stage. `parts`: the timer and purgatory under test (see `Parts`). `asked_for`:
     the parts that the scenario has created."""
 
-    def __init__(self, stage: RunStage, dialect: str, *, start_ms: int = 0, parts: Parts = REFERENCE) -> None:
+    def __init__(self, stage: Stage, dialect: str, *, start_ms: int = 0, parts: Parts = REFERENCE) -> None:
         self.parts = parts
         self.asked_for: set[str] = set()
         self.run = stage.run
