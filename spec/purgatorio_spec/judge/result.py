@@ -35,15 +35,7 @@ class Cause:
     def add(self, violation: Violation) -> None:
         """Count a violation. Store it if it is earlier in the run than the last stored violation."""
         self.count += 1
-        self._keep([violation])
-
-    def merge(self, other: Cause) -> None:
-        self.count += other.count
-        self._keep(other.examples)
-
-    def _keep(self, violations: list[Violation]) -> None:
-        for violation in violations:
-            insort(self.examples, violation, key=lambda one: (one.events[-1], one.subject))
+        insort(self.examples, violation, key=lambda one: (one.events[-1], one.subject))
         del self.examples[EXAMPLES:]
 
 
@@ -59,23 +51,13 @@ class Tally:
     def violations(self) -> int:
         return sum(cause.count for cause in self.causes.values())
 
-    def leave_open(self, reason: str, count: int) -> None:
-        self.undecided[reason] = self.undecided.get(reason, 0) + count
-
     def add(self, judgement: Judgement) -> None:
         """Count one judgement."""
         self.occasions += judgement.occasions
-        if judgement.undecided:
-            self.leave_open(judgement.undecided, 1)
+        if why := judgement.undecided:
+            self.undecided[why] = self.undecided.get(why, 0) + 1
         if judgement.violation is not None:
             self.causes.setdefault(judgement.violation.cause, Cause()).add(judgement.violation)
-
-    def merge(self, other: Tally) -> None:
-        self.occasions += other.occasions
-        for reason, count in other.undecided.items():
-            self.leave_open(reason, count)
-        for name, cause in other.causes.items():
-            self.causes.setdefault(name, Cause()).merge(cause)
 
 
 @dataclass(slots=True)
@@ -92,19 +74,11 @@ class RunTally:
     def occasions(self, clause: str) -> int:
         return self.clauses[clause].occasions if clause in self.clauses else 0
 
-    def merge(self, other: RunTally) -> None:
-        for name, tally in other.clauses.items():
-            self.clauses.setdefault(name, Tally()).merge(tally)
-        self._add_repeated(*other.repeated)
-        self.failures = other.failures | self.failures
-
-    def _add_repeated(self, count: int, first_i: int) -> None:
-        self.repeated = (self.repeated[0] + count, min(self.repeated[1], first_i))
-
     def add(self, run: Run, part: Part, clauses: Iterable[Clause]) -> list[Violation]:
         """Judge one part of the run's history by the given clauses. Return its violations."""
         if isinstance(part, OperationHistory) and part.repeated:
-            self._add_repeated(len(part.repeated), min(part.repeated))
+            count, first_i = self.repeated
+            self.repeated = (count + len(part.repeated), min(first_i, *part.repeated))
         broken: list[Violation] = []
         for clause in clauses:
             try:
