@@ -284,7 +284,7 @@ class Fold:
         run = self.run(outer)
         tally = RunTally() if tally is None else tally
         clauses = judged_clauses(run)
-        self._close_calls()
+        self._flag("unpaired", self.open_calls.operation)
         rules = [clause for clause in clauses if Reading in clause.judges]
         readings = self.readings.ordered() if rules else None
         truths = Truths(run, readings) if readings is not None and len(readings) else None
@@ -338,10 +338,6 @@ class Fold:
         wanted = Wanted(chosen, retried, Stretches.none(), Stretches.joined(inside), follows=self.follows)
         batches = (self._number(batch, first) for first, batch in again_from(int(np.argmax(chosen))))
         self._recheck(run, tally, wanted, None, batches)
-
-    def _close_calls(self) -> None:
-        """Record that an operation with an open call is irregular."""
-        self._flag("unpaired", self.open_calls.operation)
 
     def _batches(self, again: Again) -> Iterable[tuple[Numbered, Ints]]:
         if self._held is not None:

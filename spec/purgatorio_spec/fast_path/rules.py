@@ -366,7 +366,8 @@ def summaries(b: OperationBlock) -> Ints:
     def row(numbers: Numbers) -> Ints:
         return numbers.or_else(NEVER).v
 
-    watches = _may_be_watched(b)
+    watches = (b.reg_out.equals(0) & b.cut_n.equals(0) & (b.claimed > b.reg_ret)).yes
+    added_within = b.add_n.equals(1) & (b.reg_call < b.add_call) & (b.add_ret < b.reg_ret)
     cancelled = (b.stopped_n.equals(1) & (b.cancel_call > b.add_ret)).yes
     fired = (b.fire_call > b.add_call).yes
     during_add = ((b.cancel_call > b.add_call) & (b.cancel_call < b.add_ret.or_else(NEVER))).yes
@@ -393,14 +394,6 @@ def summaries(b: OperationBlock) -> Ints:
         "begun_t": row(b.reg_t),
         "armed_t": np.where(b.reg_n.equals(1).yes, row(greatest(b.reg_ret_t, b.add_ret_t)), NEVER),
         "cancelled_t": row(b.stopped_t),
-        "in_call": (b.reg_n.equals(1) & (b.add_n.equals(0) | _added_within(b))).yes.astype(np.int64),
+        "in_call": (b.reg_n.equals(1) & (b.add_n.equals(0) | added_within)).yes.astype(np.int64),
     }
     return np.stack([column[name] for name in Summary._fields], axis=1)
-
-
-def _added_within(b: OperationBlock) -> Truth:
-    return b.add_n.equals(1) & (b.reg_call < b.add_call) & (b.add_ret < b.reg_ret)
-
-
-def _may_be_watched(b: OperationBlock) -> Flags:
-    return (b.reg_out.equals(0) & b.cut_n.equals(0) & (b.claimed > b.reg_ret)).yes

@@ -160,14 +160,10 @@ def integer_field(
     if not least <= value <= MAX_INT:
         raise Refusal(
             where + name,
-            f"{shown(value)} is outside {_least(least)}..2**63-1",
+            f"{shown(value)} is outside {'-2**63' if least == MIN_INT else least}..2**63-1",
             "write a signed 64-bit integer",
         )
     return value
-
-
-def _least(value: int) -> str:
-    return "-2**63" if value == MIN_INT else str(value)
 
 
 def _needed(value: T | None, name: str) -> T:
