@@ -19,6 +19,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
+from msgspec import convert
+
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu, process_kept
@@ -96,9 +98,8 @@ class DrawnFound:
 
 @dataclass
 class DrawnSearch:
-    """The result of a search. `stages`: by subject and dialect, the completed stages of the enumeration, the current
-    stage, and its number of searched programs. `met`: by subject, the number of runs for each label `act | place |
-    other act`: the other act began while the act was paused before the place (a shared object)."""
+    """The result of a search. `enumeration` and `met`: by subject and dialect. `met` has the number of runs for each
+    label `act | place | other act`: the other act began while the act was paused before the place (a shared object)."""
 
     seed: int
     programs: int = 0
@@ -110,7 +111,7 @@ class DrawnSearch:
     refused: int = 0
     """The number of programs with a violation both with the bug and without it. These do not count as kills."""
     found: DrawnFound | None = None
-    stages: dict[str, tuple[tuple[str, ...], str, int]] = field(default_factory=dict)
+    enumeration: dict[str, Enumeration] = field(default_factory=dict)
     met: dict[str, Counter[str]] = field(default_factory=dict)
 
     @property
@@ -120,18 +121,10 @@ class DrawnSearch:
 
     def printed(self) -> DrawnSum:
         """The member `drawn` of `purgatorio explore --drawn --json`."""
-        return DrawnSum(
-            self.seed,
-            self.programs,
-            self.enumerated,
-            self.complete,
-            self.sampled,
-            self.schedules,
-            round(self.cpu_seconds, 3),
-            {name: Enumeration(*stage) for name, stage in self.stages.items()},
-            {name: dict(met.most_common()) for name, met in self.met.items()},
-            self.refused,
-        )
+        shape = convert(self, DrawnSum, from_attributes=True)
+        shape.cpu_seconds = round(self.cpu_seconds, 3)
+        shape.met = {name: dict(met.most_common()) for name, met in self.met.items()}
+        return shape
 
     def lines(self) -> Iterator[str]:
         yield (
@@ -140,10 +133,10 @@ class DrawnSearch:
             f"{self.schedules:,} schedules in {self.cpu_seconds:.1f} s of CPU"
         )
         for name, met in self.met.items():
-            complete, stage, more = self.stages.get(name, ((), "", 0))
+            stage = self.enumeration.get(name, Enumeration((), "", 0))
             yield (
-                f"          {name}: all programs of {', '.join(complete) or 'none'}; {more:,} of {stage or 'none'}; "
-                f"{len(set(map(_pair_of, met))):,} pairs of acts met at {len(met):,} places"
+                f"          {name}: all programs of {', '.join(stage.complete) or 'none'}; {stage.of_the_next:,} of "
+                f"{stage.next or 'none'}; {len(set(map(_pair_of, met))):,} pairs of acts met at {len(met):,} places"
             )
         if self.refused:
             yield f"          {self.refused:,} programs break the code without the bug too, and are not counted"
@@ -275,10 +268,10 @@ class _Source:
             schedules = _PLAIN * SCHEDULES if stage.endswith(" plain") else SCHEDULES
             legal = (drawn for drawn in programs if of.legal(drawn, self.dialect))
             for done, drawn in enumerate(legal):
-                self._result.stages[self._name] = (complete, stage, done)
+                self._result.enumeration[self._name] = Enumeration(complete, stage, done)
                 yield drawn, schedules
             complete = (*complete, stage)
-        self._result.stages[self._name] = (complete, "", 0)
+        self._result.enumeration[self._name] = Enumeration(complete, "", 0)
 
 
 def _limits(schedules: int) -> Limits:
