@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from purgatorio_pipeline.pictures import POINTS_SHOWN, GaugeSeries, pending_at, pictures
 from purgatorio_spec.check import Folded, fold_reader
-from purgatorio_spec.fast_path.fold import Fold
 from purgatorio_spec.history.operation import NEVER, OperationHistory, histories
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.lateness import EDGES_NS, Lateness, lateness_of
-from purgatorio_spec.trace.coded import coded
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
@@ -26,9 +24,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "traces"
 
 def drawn(made: Trace) -> tuple[Lateness | None, GaugeSeries | None]:
     """The drawings of a run that is written by hand, in two batches."""
-    fold = Fold(made.header)
-    for batch in made.table().to_batches(max_chunksize=len(made.events) // 2 + 1):
-        fold.feed(coded(batch))
+    fold = made.recorded().fold(len(made.events) // 2 + 1)
     unjudged = RunResult(made.header.run, made.file, "", "", Verdict.UNKNOWN, 0, {})
     return pictures(Folded(unjudged, fold, list))
 

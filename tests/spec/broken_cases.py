@@ -14,7 +14,7 @@ import zstandard
 
 from purgatorio_spec.trace.record import End, Event
 from purgatorio_spec.verdict import Verdict
-from spec.trace_builder import Trace
+from spec.trace_builder import Trace, with_room
 
 INVALID, UNKNOWN = Verdict.INVALID_TRACE, Verdict.UNKNOWN
 
@@ -139,9 +139,7 @@ def spoilt(change: Callable[[list[Event]], None]) -> Callable[[Path], None]:
 
     def write(path: Path) -> None:
         made = good()
-        made.events[:] = [
-            one._replace(i=2 * one.i, c=None if one.c is None else 2 * one.c) for one in made.events
-        ]
+        made.events[:] = with_room(made.events)
         change(made.events)
         made.write(path)
 

@@ -10,16 +10,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-import pyarrow as pa
-
-from purgatorio_spec.fast_path.fold import Fold, Outer
-from purgatorio_spec.history.run import Run, run_of
-from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.result import RunTally
-from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.profile import PROFILES
-from purgatorio_spec.trace.coded import coded
-from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.record import (
     FUNCTIONS,
     SINCE_2,
@@ -30,6 +22,7 @@ from purgatorio_spec.trace.record import (
     TimerConstants,
     TraceClock,
 )
+from spec.trace_builder import RecordedRun
 
 US: Final = 1_000
 MS: Final = 1_000_000
@@ -82,24 +75,8 @@ class Task:
     """Cancelled, and counted until the next tick."""
 
 
-@dataclass
-class Drawn:
-    """What came of it. `whole`: it has an end record; `dropped`: how many records it lacks."""
-
-    header: Header
-    events: list[Event]
-    whole: bool = True
-    dropped: int = 0
-
-    def table(self) -> pa.Table:
-        return pa.Table.from_batches(
-            [event_batch((event.i + 2, event) for event in self.events)], EVENT_SCHEMA
-        )
-
-    def run(self) -> Run:
-        """The run, with the outer facts that reading its events would give."""
-        facts = run_facts(self.table(), self.header)
-        return run_of(self.header, facts, whole=self.whole and not self.dropped, dropped=self.dropped > 0)
+class Drawn(RecordedRun):
+    """What came of it."""
 
 
 @dataclass
@@ -659,7 +636,7 @@ FAULTS: Final[Mapping[str, tuple[str, str]]] = {
 
 def said(tally: RunTally) -> dict[str, object]:
     """All that a tally says, without clauses that were not judged."""
-    found: dict[str, object] = {
+    return {
         name: (
             one.occasions,
             one.undecided,
@@ -668,16 +645,3 @@ def said(tally: RunTally) -> dict[str, object]:
         for name, one in tally.clauses.items()
         if one.occasions or one.undecided or one.causes
     }
-    return found
-
-
-def judged(drawn: Drawn) -> RunTally:
-    return judge_run(drawn.run(), drawn.table())
-
-
-def folded(drawn: Drawn, rows: int) -> dict[str, object]:
-    fold = Fold(drawn.header)
-    for batch in drawn.table().to_batches(max_chunksize=rows):
-        fold.feed(coded(batch))
-    run = drawn.run()
-    return said(fold.conclude(Outer(run.whole, run.dropped), lambda: ()))

@@ -15,16 +15,13 @@ from typing import Final
 import pytest
 
 from purgatorio_spec.check import check_files, fold_reader
-from purgatorio_spec.fast_path.fold import Fold, Outer
-from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude, without_silent_pass
-from purgatorio_spec.judge.rowwise import judge_run
-from purgatorio_spec.trace.coded import coded
+from purgatorio_spec.judge.result import RunResult, without_silent_pass
 from purgatorio_spec.trace.convert import convert
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import Event
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from spec.drawn_history import Drawn, draw
-from spec.trace_builder import MS, Trace
+from spec.trace_builder import MS, Trace, with_room
 
 Spoil = Callable[[list[Event], int, Random], None]
 
@@ -71,14 +68,7 @@ CONTRADICTED: Final = {
 
 
 def _both_ways(drawn: Drawn) -> tuple[RunResult, RunResult]:
-    run, table = drawn.run(), drawn.table()
-    facts = TraceFacts("a.jsonl", drawn.header, len(drawn.events))
-    fold = Fold(drawn.header)
-    for batch in table.to_batches(max_chunksize=60):
-        fold.feed(coded(batch))
-    outer = Outer(run.whole, run.dropped)
-    folded = conclude(facts, fold.run(outer), fold.conclude(outer, list))
-    return conclude(facts, run, judge_run(run, table)), folded
+    return drawn.result(), drawn.folded(60)
 
 
 def _legal(seed: int) -> Drawn | None:
@@ -87,7 +77,7 @@ def _legal(seed: int) -> Drawn | None:
     if drawn.dropped:
         return None
     drawn.whole = True
-    drawn.events = [one._replace(i=2 * one.i, c=None if one.c is None else 2 * one.c) for one in drawn.events]
+    drawn.events = with_room(drawn.events)
     return drawn
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.fast_path.carry import read_carry, write_carry
-from purgatorio_spec.fast_path.fold import Fold, Outer
+from purgatorio_spec.fast_path.fold import Fold
 from purgatorio_spec.judge.result import RunTally
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.coded import coded
 from spec import drawn_history, drawn_periodic
-from spec.drawn_history import Drawn, folded, judged, said
+from spec.drawn_history import Drawn, said
 
 PLAYERS: Final[Mapping[str, Callable[..., Drawn]]] = {
     "purgatory": drawn_history.draw,
@@ -50,7 +50,7 @@ def no_false_alarm(player: str, seeds: Iterable[int]) -> tuple[Counter[str], set
     profiles = set()
     for seed in seeds:
         drawn = PLAYERS[player](seed)
-        tally = judged(drawn)
+        tally = drawn.judged()
         assert broken(tally) == {}, f"seed {seed}, {drawn.header.profile}"
         occasions.update({name: one.occasions for name, one in tally.clauses.items()})
         profiles.add(drawn.header.profile)
@@ -87,9 +87,9 @@ def test_each_fault_is_convicted_by_its_clause(fault: str) -> None:
     """The clause that promises what is changed says so in one of the runs, and the fold agrees."""
     for seed in range(SEEDS_OF_A_FAULT):
         drawn = DRAWS[fault](seed, fault)
-        tally = judged(drawn)
+        tally = drawn.judged()
         if CONVICTS[fault] in broken(tally):
-            assert folded(drawn, 50) == said(tally)
+            assert said(drawn.fold(50).conclude(drawn.outer, list)) == said(tally)
             return
     pytest.fail(f"{CONVICTS[fault]} convicted {fault} in none of {SEEDS_OF_A_FAULT} runs")
 
@@ -109,7 +109,8 @@ def test_the_fold_agrees(rows: int) -> None:
         drawn_history.draw(1_229, "true-unready"),
         *(drawn_periodic.draw(seed + rows, fault) for seed, fault in enumerate(faults)),
     ):
-        assert folded(drawn, rows) == said(judged(drawn)), drawn.header.run
+        folded = drawn.fold(rows).conclude(drawn.outer, list)
+        assert said(folded) == said(drawn.judged()), drawn.header.run
 
 
 @pytest.mark.parametrize("fault", ["", "other-turn", "burst-for-skip"])
@@ -122,5 +123,4 @@ def test_a_fold_that_was_put_aside_goes_on(fault: str, tmp_path: Path) -> None:
         fold.feed(batch)
         write_carry(fold, tmp_path / "carry")
         fold = read_carry(drawn.header, tmp_path / "carry")
-    run = drawn.run()
-    assert said(fold.conclude(Outer(run.whole, run.dropped), lambda: batches)) == said(judged(drawn))
+    assert said(fold.conclude(drawn.outer, lambda: batches)) == said(drawn.judged())

@@ -7,18 +7,18 @@ with made.call("timer_fire", "a", th="exec"):
 assert made.judge().clauses["T1"].verdict == Verdict.PASS
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
 from purgatorio_spec.fast_path.fold import Fold, Outer
-from purgatorio_spec.history.run import run_of
+from purgatorio_spec.history.run import Run, run_of
 from purgatorio_spec.judge.context import run_facts
-from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude
+from purgatorio_spec.judge.result import CheckResult, RunResult, RunTally, TraceFacts, conclude
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey, causes
@@ -47,6 +47,54 @@ HEADER: Final = Header(
     purge_interval=2,
     recorded=tuple(f for f in FUNCTIONS if f not in SINCE_2),
 )
+
+
+@dataclass
+class RecordedRun:
+    """A run as its events, judged in both ways: by the clauses, and by a fold of its batches. `whole`: it
+    has an end record; `dropped`: how many records it lacks."""
+
+    header: Header
+    events: list[Event]
+    whole: bool = True
+    dropped: int = 0
+
+    def table(self) -> pa.Table:
+        return pa.Table.from_batches([event_batch((one.i + 2, one) for one in self.events)], EVENT_SCHEMA)
+
+    @property
+    def outer(self) -> Outer:
+        return Outer(self.whole and not self.dropped, self.dropped > 0)
+
+    def run(self) -> Run:
+        """The run, with the outer facts that reading its events would give."""
+        facts, outer = run_facts(self.table(), self.header), self.outer
+        return run_of(self.header, facts, whole=outer.whole, dropped=outer.dropped)
+
+    def judged(self) -> RunTally:
+        return judge_run(self.run(), self.table())
+
+    def fold(self, rows: int) -> Fold:
+        """A fold that was fed with batches of so many rows."""
+        fold = Fold(self.header)
+        for batch in self.table().to_batches(max_chunksize=rows):
+            fold.feed(coded(batch))
+        return fold
+
+    def result(self, file: str = "a.jsonl") -> RunResult:
+        return conclude(self._facts(file), self.run(), self.judged())
+
+    def folded(self, rows: int, file: str = "a.jsonl") -> RunResult:
+        fold = self.fold(rows)
+        return conclude(self._facts(file), fold.run(self.outer), fold.conclude(self.outer, list))
+
+    def _facts(self, file: str) -> TraceFacts:
+        return TraceFacts(file, self.header, len(self.events), dropped=self.dropped)
+
+
+def with_room(events: Iterable[Event]) -> list[Event]:
+    """The events with room for an `i` between two."""
+    return [one._replace(i=2 * one.i, c=None if one.c is None else 2 * one.c) for one in events]
 
 
 class Trace:
@@ -256,23 +304,17 @@ class Trace:
     # Judging.
 
     def table(self) -> pa.Table:
-        return pa.Table.from_batches([event_batch((e.i + 2, e) for e in self.events)], EVENT_SCHEMA)
+        return self.recorded().table()
 
     def judge(self, *, dropped: int = 0) -> RunResult:
         """The verdicts of the process engine, whole unless the end record says that records were dropped."""
-        table = self.table()
-        found = run_facts(table, self.header)
-        run = run_of(self.header, found, whole=not dropped, dropped=dropped > 0)
-        facts = TraceFacts(self.file, self.header, len(self.events), dropped=dropped)
-        return conclude(facts, run, judge_run(run, table))
+        return self.recorded(dropped).result(self.file)
 
     def folded(self) -> RunResult:
-        fold = Fold(self.header)
-        for batch in self.table().to_batches(max_chunksize=len(self.events) // 3 + 1):
-            fold.feed(coded(batch))
-        tally = fold.conclude(Outer(whole=True, dropped=False), lambda: ())
-        run = run_of(self.header, run_facts(self.table(), self.header), whole=True)
-        return conclude(TraceFacts(self.file, self.header, len(self.events)), run, tally)
+        return self.recorded().folded(len(self.events) // 3 + 1, self.file)
+
+    def recorded(self, dropped: int = 0) -> RecordedRun:
+        return RecordedRun(self.header, self.events, dropped=dropped)
 
     def result(self) -> CheckResult:
         return CheckResult((self.judge(),))
