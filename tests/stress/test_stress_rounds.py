@@ -17,7 +17,7 @@ from purgatorio import SystemTimer
 from purgatorio_pipeline.command.stress import command
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.harness.batch import Batch, rng_of
+from purgatorio_stress.harness.batch import Batch, Lane, rng_of
 from purgatorio_stress.harness.campaign import StressPlan, StressResult, chosen, run_stress
 from purgatorio_stress.harness.noise import YieldPlan
 from purgatorio_stress.harness.outcome import OutcomeTable
@@ -27,7 +27,6 @@ from purgatorio_stress.harness.settings import SWITCH_INTERVALS_S, Settings, dra
 from purgatorio_stress.harness.subject import REFERENCE_SUBJECT, subject_named
 from purgatorio_stress.mutant.patch import Bug
 from purgatorio_stress.printed import Grade
-from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.parts import Parts
 from purgatorio_stress.scenario.registry import SCENARIOS
 
@@ -151,8 +150,8 @@ def test_a_file_has_a_bound_and_is_whole_all_the_same(
     monkeypatch.setattr("purgatorio_stress.harness.round_trace.MOST_EVENTS", 100)
     trace = RoundTrace(tmp_path / "r.jsonl", scenario, "locked", 1)
     table = OutcomeTable(scenario.name, frozenset(), None)
-    batch = Batch(scenario, "locked", 0, 1, Settings(1, 64, 0.005, 0, 0, 0, False, True), StopFlag())
-    assert batch.run(table, ScenarioProgram(scenario, "locked").histories, trace) is None
+    settings = Settings(1, 64, 0.005, 0, 0, 0, False, True)
+    assert Batch(Lane(scenario, "locked", table, trace), 0, 1, settings, StopFlag()).run() is None
     trace.close(whole=True)
     run = check_files([trace.path]).runs[0]
     assert run.verdict is Verdict.PASS

@@ -7,15 +7,14 @@ import pytest
 
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.explorer.history_judge import HistoryJudge
-from purgatorio_stress.harness.batch import Batch
+from purgatorio_stress.harness.batch import Batch, Lane
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import StopFlag
 from purgatorio_stress.harness.settings import Settings
 from purgatorio_stress.harness.watchdog import Watchdog, stuck_threads
 from purgatorio_stress.printed import Stuck
-from purgatorio_stress.scenario.contract import Final_, Scenario, ScenarioProgram
+from purgatorio_stress.scenario.contract import Final_, Scenario
 from purgatorio_stress.scenario.world import World
 
 BOUND_S = 60
@@ -82,9 +81,9 @@ def endless(gate: Gate) -> Scenario:
 def run(
     scenario: Scenario, gate: Gate, yields: int = 0, trace: RoundTrace | None = None
 ) -> tuple[Stuck, Batch]:
-    batch = Batch(scenario, "pending-flag", 4, 9, settings(2, yields), StopFlag(), gate.wait, patience=3)
-    histories: HistoryJudge = ScenarioProgram(scenario, "pending-flag").histories
-    stuck = batch.run(OutcomeTable(scenario.name, frozenset(), None), histories, trace)
+    lane = Lane(scenario, "pending-flag", OutcomeTable(scenario.name, frozenset(), None), trace)
+    batch = Batch(lane, 4, 9, settings(2, yields), StopFlag(), gate.wait, patience=3)
+    stuck = batch.run()
     assert stuck is not None
     return stuck, batch
 

@@ -297,16 +297,16 @@ def explore_foreign(
         program = _Program(world, packages, adapter, path, races_count)
         try:
             with bounded_cpu(2 * limits.seconds + NO_END_S), bounded_wait(world.waiting):
-                if _is_random(program):
-                    done = Exploration(strategy, "nothing", limit=_NOT_DETERMINISTIC)
-                    return AdapterResult(program.name, done, (), tuple(sorted(world.uncontrolled)), {})
-                with progress():
-                    return _explored(
-                        program, limits, strategy, seed, early, f"{'+'.join(packages)}+{adapter}"
-                    )
+                limit = _NOT_DETERMINISTIC
+                if not _is_random(program):
+                    with progress():
+                        return _explored(
+                            program, limits, strategy, seed, early, f"{'+'.join(packages)}+{adapter}"
+                        )
         except NoEnd as error:
-            done = Exploration(strategy, "nothing", limit=str(error))
-            return AdapterResult(program.name, done, (), tuple(sorted(world.uncontrolled)), {})
+            limit = str(error)
+        done = Exploration(strategy, "nothing", limit=limit)
+        return AdapterResult(program.name, done, (), tuple(sorted(world.uncontrolled)), {})
 
 
 def _explored(

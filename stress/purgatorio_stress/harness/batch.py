@@ -5,7 +5,7 @@ import gc
 import random
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_stress.explorer.history_judge import HistoryJudge
@@ -19,7 +19,7 @@ from purgatorio_stress.harness.seam import StopFlag
 from purgatorio_stress.harness.settings import Settings, applied
 from purgatorio_stress.harness.watchdog import Watchdog
 from purgatorio_stress.printed import Stuck
-from purgatorio_stress.scenario.contract import Scenario
+from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.parts import REFERENCE, Parts
 
 BEAT_S: Final = 1.0
@@ -35,11 +35,29 @@ def waited(thread: threading.Thread) -> None:
 
 
 @dataclass(slots=True)
-class Batch:
-    """Batch number `number` of a run with the seed `seed`. Both determine all random choices of the batch."""
+class Lane:
+    """One scenario's part of a run: the results of its batches."""
 
     scenario: Scenario
     dialect: str
+    table: OutcomeTable
+    trace: RoundTrace | None = None
+    batches: int = 0
+    histories: HistoryJudge = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop the histories that are known."""
+        self.histories = ScenarioProgram(self.scenario, self.dialect).histories
+
+
+@dataclass(slots=True)
+class Batch:
+    """Batch number `number` of a run with the seed `seed`. Both determine all random choices of the batch."""
+
+    lane: Lane
     number: int
     seed: int
     settings: Settings
@@ -48,14 +66,7 @@ class Batch:
     patience: int = PATIENCE_BEATS
     parts: Parts = REFERENCE
 
-    @property
-    def key(self) -> str:
-        """The seed text of the random choices of the batch."""
-        return f"{self.seed}/{self.scenario.name}/{self.dialect}/{self.number}"
-
-    def run(
-        self, table: OutcomeTable, histories: HistoryJudge, trace: RoundTrace | None = None
-    ) -> Stuck | None:
+    def run(self) -> Stuck | None:
         """Run, judge, count and write the rounds. Returns the stuck round, or None. Raises OSError of the trace.
 
         A KeyboardInterrupt ends the batch. The rounds that have ended are counted and written first.
@@ -64,22 +75,28 @@ class Batch:
         # A garbage collection during a race would stop the race, and would visit all rounds without finding garbage.
         gc.disable()
         try:
-            return self._run(table, histories, trace)
+            return self._run()
         finally:
             # The rounds are cycles in the youngest generation, so this collection is fast in any process.
             gc.collect(0)
             if collecting:
                 gc.enable()
 
-    def _run(self, table: OutcomeTable, histories: HistoryJudge, trace: RoundTrace | None) -> Stuck | None:
-        settings = self.settings
+    @property
+    def _name(self) -> str:
+        return f"{self.lane.scenario.name}/{self.lane.dialect}"
+
+    def _run(self) -> Stuck | None:
+        settings, lane, table = self.settings, self.lane, self.lane.table
         noise = Noise() if settings.yields else None
-        maker = RoundMaker(self.scenario, self.dialect, self.stop, settings.calls, noise, self.parts)
+        maker = RoundMaker(lane.scenario, lane.dialect, self.stop, settings.calls, noise, self.parts)
+        # The seed text of the random choices.
+        key = f"{self.seed}/{self._name}/{self.number}"
         crews = [
             Crew(
                 number,
                 [maker.make(settings.recorded) for _ in range(settings.rounds)],
-                self.key,
+                key,
                 settings.spin,
                 self.stop,
                 noise,
@@ -97,7 +114,7 @@ class Batch:
                 thread.join(BEAT_S)
             raise
         finally:
-            self._judge(crews, table, histories, trace)
+            self._judge(crews)
         if stuck is not None:
             table.add(set(), [Broken("P3", "round", "stuck: no progress")], True, self.number, stuck.where)
             table.given_up -= 1
@@ -123,33 +140,32 @@ class Batch:
         self.stop.asked = True
         held = crew.rounds[number].sync.held() if number < len(crew.rounds) else []
         where = self.where(crew.number, number)
-        name = f"{self.scenario.name}/{self.dialect}"
-        return Stuck(name, seen, f"{where}; {self.settings.text}", dog.beats, tuple(held))
+        return Stuck(self._name, seen, f"{where}; {self.settings.text}", dog.beats, tuple(held))
 
     def where(self, crew: int, number: int) -> str:
         """The text that names a round in reports."""
         return f"seed {self.seed}, batch {self.number}, crew {crew}, round {number}"
 
-    def _judge(
-        self, crews: list[Crew], table: OutcomeTable, histories: HistoryJudge, trace: RoundTrace | None
-    ) -> None:
+    def _judge(self, crews: list[Crew]) -> None:
+        table = self.lane.table
         for crew in crews:
             ended = crew.ended
             for number, one in enumerate(crew.rounds[:ended]):
-                broken = one.judged(histories)
+                broken = one.judged(self.lane.histories)
                 where = self.where(crew.number, number)
                 table.add(one.world.labels, broken, number in crew.overlapped, self.number, where)
-                self._keep(one, table, trace)
+                self._keep(one)
             table.given_up += len(crew.rounds) - ended
             if ended < len(crew.rounds):
                 # The round did not end, so it has only the events so far.
-                self._keep(crew.rounds[ended], table, trace)
-        if trace is not None:
-            trace.flush()
+                self._keep(crew.rounds[ended])
+        if self.lane.trace is not None:
+            self.lane.trace.flush()
 
-    def _keep(self, one: Round, table: OutcomeTable, trace: RoundTrace | None) -> None:
+    def _keep(self, one: Round) -> None:
         if one.log is None:
             return
+        table, trace = self.lane.table, self.lane.trace
         table.recorded_rounds += 1
         table.dropped += one.log.dropped
         table.events += one.log.recorded

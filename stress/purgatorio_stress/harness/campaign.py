@@ -10,8 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from purgatorio_spec.verdict import Verdict, worst
-from purgatorio_stress.explorer.history_judge import HistoryJudge
-from purgatorio_stress.harness.batch import PATIENCE_BEATS, Batch, Wait, rng_of, waited
+from purgatorio_stress.harness.batch import PATIENCE_BEATS, Batch, Lane, Wait, rng_of, waited
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round import RoundMaker
 from purgatorio_stress.harness.round_trace import RoundTrace
@@ -20,7 +19,6 @@ from purgatorio_stress.harness.settings import BATCH_ROUNDS, Settings, drawn
 from purgatorio_stress.harness.subject import REFERENCE_SUBJECT, StressSubject
 from purgatorio_stress.mutant.patch import SOUND, Bug
 from purgatorio_stress.printed import Stress, Stuck
-from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 from purgatorio_stress.scenario.world import World
 
@@ -174,18 +172,6 @@ def chosen(names: Sequence[str] = (), subject: StressSubject = REFERENCE_SUBJECT
     return found
 
 
-@dataclass(slots=True)
-class _Lane:
-    """One scenario's part of a run."""
-
-    scenario: Scenario
-    dialect: str
-    table: OutcomeTable
-    histories: HistoryJudge
-    trace: RoundTrace | None = None
-    batches: int = 0
-
-
 def run_stress(
     plan: StressPlan,
     *,
@@ -204,22 +190,14 @@ def run_stress(
     try:
         with plan.bug.applied():
             for lane, settings in _batches(plan, lanes, lambda: (clock_s() - start_s) / 60):
-                batch = Batch(
-                    lane.scenario,
-                    lane.dialect,
-                    lane.batches,
-                    plan.seed,
-                    settings,
-                    stop,
-                    wait,
-                    patience,
-                    plan.subject.parts,
-                )
+                parts = plan.subject.parts
+                batch = Batch(lane, lane.batches, plan.seed, settings, stop, wait, patience, parts)
                 lane.batches += 1
                 if lane.histories.distinct > _HISTORIES:
-                    lane.histories = ScenarioProgram(lane.scenario, lane.dialect).histories
-                trace = _trace(plan, lane) if settings.recorded else None
-                stuck = batch.run(lane.table, lane.histories, trace)
+                    lane.forget()
+                if settings.recorded:
+                    _open_trace(plan, lane)
+                stuck = batch.run()
                 if stuck is not None:
                     result.stuck = replace(stuck, again=plan.command(lane.table.name, batch.number))
                     break
@@ -240,19 +218,19 @@ def _unwritten(problem: OSError) -> str:
     return f"a trace could not be written: {problem.strerror or problem}"
 
 
-def _lane(plan: StressPlan, name: str, dialect: str) -> _Lane:
+def _lane(plan: StressPlan, name: str, dialect: str) -> Lane:
     scenario = SCENARIOS[name]
     table = OutcomeTable.of(scenario, dialect)
     if plan.subject.parts != REFERENCE_SUBJECT.parts:
         # Outcomes that the reference cannot reach may be reachable for another subject.
         table.reachable = None
     table.again = partial(plan.command, table.name)
-    return _Lane(scenario, dialect, table, ScenarioProgram(scenario, dialect).histories)
+    return Lane(scenario, dialect, table)
 
 
 def _batches(
-    plan: StressPlan, lanes: list[_Lane], minutes: Callable[[], float]
-) -> Iterator[tuple[_Lane, Settings]]:
+    plan: StressPlan, lanes: list[Lane], minutes: Callable[[], float]
+) -> Iterator[tuple[Lane, Settings]]:
     """Yield the batches, one of each scenario in turn, until all scenarios have enough rounds."""
     if plan.batch is not None:
         for lane in lanes:
@@ -269,30 +247,29 @@ def _batches(
             yield lane, _settings(plan, lane)
 
 
-def _settings(plan: StressPlan, lane: _Lane) -> Settings:
+def _settings(plan: StressPlan, lane: Lane) -> Settings:
     recorded = plan.record_every > 0 and lane.batches % plan.record_every == 0
     rng = rng_of(plan.seed, lane.table.name, lane.batches)
     yields = lane.batches % 2 == 1 if plan.yields is None else plan.yields
     return drawn(rng, lane.scenario.threads, plan.threads, recorded, yields, plan.batch_rounds)
 
 
-def _share(plan: StressPlan, lanes: list[_Lane], minutes: float) -> float:
+def _share(plan: StressPlan, lanes: list[Lane], minutes: float) -> float:
     if plan.minutes is not None:
         return min(1.0, minutes / plan.minutes) if plan.minutes else 1.0
     done = sum(min(lane.table.rounds, plan.rounds) for lane in lanes)
     return done / (plan.rounds * len(lanes))
 
 
-def _trace(plan: StressPlan, lane: _Lane) -> RoundTrace | None:
-    """The trace of a scenario. The first recorded batch opens it."""
+def _open_trace(plan: StressPlan, lane: Lane) -> None:
+    """Open the trace of a scenario, for its first recorded batch."""
     if plan.traces is not None and lane.trace is None:
         plan.traces.mkdir(parents=True, exist_ok=True)
         path = plan.traces / f"stress-{lane.scenario.name}-{lane.dialect}-seed{plan.seed}.jsonl"
         lane.trace = RoundTrace(path, lane.scenario, lane.dialect, plan.seed)
-    return lane.trace
 
 
-def _close(lanes: list[_Lane], result: StressResult, whole: bool) -> None:
+def _close(lanes: list[Lane], result: StressResult, whole: bool) -> None:
     for lane in lanes:
         if lane.trace is None:
             continue

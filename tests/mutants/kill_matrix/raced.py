@@ -5,11 +5,10 @@ from typing import Final
 
 from mutants.kill_matrix.row import Kill
 from mutants.reference.mutant import Mutant
-from purgatorio_stress.harness.batch import Batch, rng_of
+from purgatorio_stress.harness.batch import Batch, Lane, rng_of
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.seam import StopFlag
 from purgatorio_stress.harness.settings import drawn
-from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 INSTEAD: Final[dict[str, str]] = {
@@ -45,41 +44,27 @@ def stress_hunt(
     # Who sleeps on for ever where a clock would have woken it late is stuck here.
     expected = mutant.clauses if scenario.name == mutant.scenario else (*mutant.clauses, *scenario.clauses)
     table = OutcomeTable(f"{scenario.name}/{mutant.dialect}", frozenset(), None, expected)
-    histories = ScenarioProgram(scenario, mutant.dialect).histories
+    lane = Lane(scenario, mutant.dialect, table)
     stop, stuck, number = StopFlag(), None, 0
     with mutant.applied():
         while table.rounds < rounds and stuck is None and not (to_first and _hits(table)):
-            stuck = _batch(scenario, mutant, number, seed, stop, yields, rounds).run(table, histories)
+            stuck = _batch(lane, number, seed, stop, yields, rounds).run()
             number += 1
     seconds = time.monotonic() - start_s
     if not _hits(table):
         return _kill(table, seconds)
     # A kill counts only if the same batches of the code without the mutant hit nothing.
-    sound = OutcomeTable(table.name, frozenset(), None, expected)
+    lane.table = sound = OutcomeTable(table.name, frozenset(), None, expected)
     for again in range(number):
-        if (
-            _batch(scenario, mutant, again, seed, StopFlag(), yields, rounds).run(sound, histories)
-            is not None
-        ):
+        if _batch(lane, again, seed, StopFlag(), yields, rounds).run() is not None:
             break
     return _kill(table, seconds) if not _hits(sound) else Kill(False, reason=NOT_SOUND)
 
 
-def _batch(
-    scenario: Scenario, mutant: Mutant, number: int, seed: int, stop: StopFlag, yields: bool, rounds: int
-) -> Batch:
-    name = f"{scenario.name}/{mutant.dialect}"
-    settings = drawn(rng_of(seed, name, number), scenario.threads, _THREADS, number % 4 == 0, yields, rounds)
-    return Batch(
-        scenario,
-        mutant.dialect,
-        number,
-        seed,
-        settings,
-        stop,
-        lambda thread: thread.join(_BEAT_S),
-        _PATIENCE_BEATS,
-    )
+def _batch(lane: Lane, number: int, seed: int, stop: StopFlag, yields: bool, rounds: int) -> Batch:
+    rng = rng_of(seed, lane.table.name, number)
+    settings = drawn(rng, lane.scenario.threads, _THREADS, number % 4 == 0, yields, rounds)
+    return Batch(lane, number, seed, settings, stop, lambda thread: thread.join(_BEAT_S), _PATIENCE_BEATS)
 
 
 def _hits(table: OutcomeTable) -> int:
