@@ -156,13 +156,6 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class _Neighbours:
-    last_i: Ints
-    pending: list[tuple[int, int, int]] = field(default_factory=list)
-    """Thread, operation and `i` of returns without a later event of their thread."""
-
-
-@dataclass(slots=True)
 class Recheck:
     """One pass over the batches of a run: feed all of them, then finish."""
 
@@ -180,14 +173,17 @@ class Recheck:
     _context: dict[int, list[ContextRow]] = field(default_factory=lambda: defaultdict(list))
     _held: list[tuple[pa.RecordBatch, Ints, Ints]] = field(default_factory=list)
     _held_rows: int = 0
-    _neighbours: _Neighbours = field(init=False)
+    _last_i: Ints = field(init=False)
+    """By thread, the `i` of its last event."""
+    _pending: list[tuple[int, int, int]] = field(default_factory=list)
+    """Thread, operation and `i` of returns without a later event of their thread."""
     _doubtful_ret_i: frozenset[int] = field(init=False)
     _numbers: dict[str, int] = field(default_factory=dict)
     _names: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._doubtful_ret_i = frozenset(self.wanted.doubtful.last.tolist())
-        self._neighbours = _Neighbours(np.full(self.threads, -1, np.int64))
+        self._last_i = np.full(self.threads, -1, np.int64)
 
     def feed(self, some: Numbered, keys: Ints) -> None:
         places = np.flatnonzero(self.wanted.chosen[some.operation])
@@ -254,20 +250,20 @@ class Recheck:
             self._context[number].append(row)
 
     def _find_neighbours(self, some: Numbered) -> None:
-        batch, n = some.batch, self._neighbours
+        batch = some.batch
         order = np.argsort(some.thread, kind="stable")
         thread, i = some.thread[order].astype(np.int64), batch.i[order]
         same = thread[1:] == thread[:-1]
         starts = np.flatnonzero(np.concatenate(([True], ~same)))
         first_i = dict(zip(thread[starts].tolist(), i[starts].tolist(), strict=True))
         waiting = []
-        for of, number, ret_i in n.pending:
+        for of, number, ret_i in self._pending:
             if of in first_i:
                 self._context[number].append((self._names[number], ret_i, "next", first_i[of], None))
             else:
                 waiting.append((of, number, ret_i))
-        n.pending = waiting
-        before, after = n.last_i[thread], np.full(len(i), NEVER, np.int64)
+        self._pending = waiting
+        before, after = self._last_i[thread], np.full(len(i), NEVER, np.int64)
         before[1:][same], after[:-1][same] = i[:-1][same], i[1:][same]
         place = np.empty(len(i), np.int64)
         place[order] = np.arange(len(i))
@@ -277,11 +273,11 @@ class Recheck:
             for row, other in zip(rows.tolist(), column[place[rows]].tolist(), strict=True):
                 number = int(some.operation[row])
                 if f == "next" and other == NEVER:
-                    n.pending.append((int(some.thread[row]), number, int(batch.i[row])))
+                    self._pending.append((int(some.thread[row]), number, int(batch.i[row])))
                 else:
                     self._context[number].append((self._names[number], int(batch.i[row]), f, other, None))
         ends = np.flatnonzero(np.concatenate((~same, [True])))
-        n.last_i[thread[ends]] = i[ends]
+        self._last_i[thread[ends]] = i[ends]
 
     def _judge(self, before: int | None) -> None:
         """Judge the stored operations whose last row is before this row (None: all)."""
@@ -292,7 +288,7 @@ class Recheck:
         of = np.concatenate([numbers for _, numbers, _ in held])
         rows = np.concatenate([some for _, _, some in held])
         if before is None:
-            for _, number, ret_i in self._neighbours.pending:
+            for _, number, ret_i in self._pending:
                 self._context[number].append((self._names[number], ret_i, "next", NEVER, None))
         else:
             table, of, rows = self._set_aside(table, of, rows, before)
@@ -312,7 +308,7 @@ class Recheck:
         """Store the events of operations that have not ended, or that wait for a check or an event of a thread."""
         waits = np.zeros(self.operations.count, bool)
         waits[self._first_checks.waiting.operation] = True
-        waits[[number for _, number, _ in self._neighbours.pending]] = True
+        waits[[number for _, number, _ in self._pending]] = True
         later = waits[of] | (self.operations.column("last")[self.operations.slots(of)] >= before)
         if later.any():
             kept = table.filter(pa.array(later)).combine_chunks().to_batches()
