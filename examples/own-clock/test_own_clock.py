@@ -60,3 +60,9 @@ PROMISE = Promise("timer", tick_ns=MS, lacks={"size": "threading.Timer does not 
 @pytest.mark.purgatorio(kind="subject", promises=[PROMISE], seeds=(1, 2), timers=200)
 def test_conformance(purgatorio_case):
     purgatorio_case.check()
+
+
+# If all of your timer is Python: small programs, in every order of the threads (needs the extra `stress`). In place of
+# the first name, which is this module, name the package of your timer.
+def test_races(purgatorio_interleavings):
+    purgatorio_interleavings("test_own_clock", "test_own_clock:Adapter")

@@ -12,15 +12,17 @@ from purgatorio_stress.recorded import NS_PER_MS
 class HistoryLog:
     """A `Recording` in virtual time. Recording is no scheduling point.
 
-    An event contains the time. So, if states are compared, a record counts as a read of the time.
+    An event contains the time. So, if states are compared, a record counts as a read of the time. `unit_ns`: the unit
+    of the run's clock.
     """
 
-    __slots__ = ("_run", "_start_ms", "rows")
+    __slots__ = ("_run", "_start_ms", "_unit_ns", "rows")
 
-    def __init__(self, run: Execution, start_ms: int = 0) -> None:
+    def __init__(self, run: Execution, start_ms: int = 0, unit_ns: int = NS_PER_MS) -> None:
         self.rows: list[LogRow] = []
         self._run = run
         self._start_ms = start_ms
+        self._unit_ns = unit_ns
 
     def call(
         self,
@@ -65,7 +67,7 @@ class HistoryLog:
         run = self._run
         if run.objects is not None:
             learn(run, run.now_ms)
-        return (self._start_ms + run.now_ms) * NS_PER_MS
+        return (self._start_ms + run.now_ms) * self._unit_ns
 
     def events(self) -> Iterator[Event]:
         """Yield the rows as events of a trace."""

@@ -11,11 +11,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from shlex import quote
 from types import FrameType
 from typing import Final, Protocol
 
+from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.show.lanes import LANE_MOST, Lanes
 from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import Verdict
@@ -37,7 +39,8 @@ from purgatorio_stress.explorer.strategy import STRATEGIES
 from purgatorio_stress.explorer.table import width, wrapped
 from purgatorio_stress.foreign.load import CannotLoad, Loader, openings_recorded
 from purgatorio_stress.foreign.threads import text_of
-from purgatorio_stress.foreign.world import MAX_TURNS, ReplayRow, World
+from purgatorio_stress.foreign.timer_program import RUNS, SIZE, STOP, TimerProgram, is_timer, judges, programs
+from purgatorio_stress.foreign.world import MAX_TURNS, NOTE, ReplayRow, World
 from purgatorio_stress.mutant.patch import Patch, patched
 from purgatorio_stress.printed import ExploredAdapter, Race, Shown
 
@@ -73,7 +76,7 @@ class Adapter(Protocol):
         """A value. The explorer collects the different values of all runs."""
 
 
-def _threads_of(adapter: Adapter) -> Sequence[tuple[str, Callable[[], object]]]:
+def _threads_of(adapter: Adapter | TimerProgram) -> Sequence[tuple[str, Callable[[], object]]]:
     """The bodies of the threads, with their names."""
     if hasattr(adapter, "threads"):
         return [(getattr(act, "__name__", "thread"), act) for act in adapter.threads()]
@@ -133,6 +136,7 @@ class _Program:
         self.world = world
         self.name = f"{'+'.join(packages)} {adapter}"
         module, _, made_by = adapter.partition(":")
+        made_by, _, self._calls = made_by.partition("=")
         if not made_by:
             raise CannotLoad(f"an adapter is named MODULE:CLASS, not {adapter!r}")
         # greenlet must be imported before the loader replaces names.
@@ -152,9 +156,18 @@ class _Program:
             meant = _without_suffix(module) or "".join(f"; did you mean {one}?" for one in near)
             raise CannotLoad(f"{module} has no {made_by}{meant}")
         made = getattr(self.loader.adapter(), made_by)
-        if not any(name == "threads" or name.startswith(_THREAD) for name in dir(made)):
-            raise CannotLoad(f"{adapter} has neither threads() nor a method whose name begins with {_THREAD}")
-        if not (hasattr(made, "check") or hasattr(made, "outcome")):
+        has_threads = any(name == "threads" or name.startswith(_THREAD) for name in dir(made))
+        self.programs = tuple(programs(made)) if is_timer(made) and not (has_threads or self._calls) else ()
+        """The programs to explore in place of this one, if the adapter is that of a timer."""
+        self._judges = judges(made, world.early)
+        if self.programs or self._calls:
+            pass
+        elif not has_threads:
+            moved = "; a timer that advance() moves is not explored" if hasattr(made, "advance") else ""
+            raise CannotLoad(
+                f"{adapter} has neither threads() nor a method whose name begins with {_THREAD}{moved}"
+            )
+        elif not (hasattr(made, "check") or hasattr(made, "outcome")):
             raise CannotLoad(
                 f"{adapter} has neither check() nor outcome(), so nothing would check the result; if only deadlocks "
                 "and exceptions matter, add a check() that does nothing"
@@ -162,7 +175,7 @@ class _Program:
         self.outcomes: dict[str, int] = {}
         self.not_run = set(self.loader.package_of.values())
         """The packages whose functions no run has called yet. `_note_call` removes a package at its first call."""
-        self._adapter: Adapter | None = None
+        self._adapter: Adapter | TimerProgram | None = None
         self._checked = False
 
     def set_up(self, run: Execution, /) -> None:
@@ -176,7 +189,8 @@ class _Program:
         if self.not_run:
             sys.setprofile(self._note_call)
         try:
-            adapter: Adapter = getattr(self.loader.adapter(), self._made_by)()
+            make = getattr(self.loader.adapter(), self._made_by)
+            adapter = TimerProgram(self.world, make, self._calls) if self._calls else make()
             self._adapter = adapter
             acts = _threads_of(adapter)
             if not self._checked:
@@ -217,7 +231,9 @@ class _Program:
         ]
         if run.stop.kind == "steps":
             world.too_long = world.too_long or run.stop.text
-        if run.stop.kind == "end":
+        if run.stop.kind == "end" and isinstance(self._adapter, TimerProgram):
+            broken += self._adapter.broken(self._judges)
+        elif run.stop.kind == "end":
             world.looked.clear()
             for look in _LOOKS:
                 if not hasattr(self._adapter, look):
@@ -289,12 +305,69 @@ def explore_foreign(
     races_count: bool = False,
     progress: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> AdapterResult:
-    """Explore the adapter's program. `path` is searched before `sys.path`. `progress` is entered when the program is
-    loaded. Raises CannotLoad if an import fails, or if the adapter is wrong."""
+    """Explore the adapter's program, or the small programs for the adapter of a timer. `path` is searched before
+    `sys.path`. `progress` is entered when the program is loaded. Raises CannotLoad if an import fails, or if the
+    adapter is wrong."""
+    explore = partial(
+        _of_one, packages, strategy=strategy, seed=seed, early=early, path=path, races_count=races_count
+    )
+    began = limits.clock()
+    explored = explore(adapter, replace(limits, began=began), progress=progress)
+    if isinstance(explored, AdapterResult):
+        return explored
+    whole = AdapterResult(
+        f"{'+'.join(packages)} {adapter}", Exploration(strategy, "", complete=True), (), (), {}
+    )
+    with progress():
+        for left, text in zip(range(len(explored), 0, -1), explored, strict=True):
+            # A program has at most twice its share of the time that is left.
+            now = limits.clock()
+            share_s = max(0.1, 2 * (began + limits.seconds - now) / left)
+            one = explore(f"{adapter}={text}", replace(limits, seconds=share_s, began=now))
+            assert isinstance(one, AdapterResult), "it has its program"
+            if one.exploration.found:
+                return one
+            whole = _joined(whole, one)
+    done = whole.exploration
+    done.bound = f"all {len(explored)} small programs; in each, {done.bound}"
+    return whole
+
+
+def _joined(before: AdapterResult, one: AdapterResult) -> AdapterResult:
+    """The results of two programs of one timer as one."""
+    done, new = before.exploration, one.exploration
+    new.complete &= done.complete
+    new.limit = done.limit or (new.limit and f"{one.name.partition('=')[2]}: {new.limit}")
+    new.schedules += done.schedules
+    new.redundant += done.redundant
+    new.beyond += done.beyond
+    new.seconds += done.seconds
+    return replace(
+        one,
+        name=before.name,
+        races=tuple(sorted({*before.races, *one.races})),
+        uncontrolled=tuple(sorted({*before.uncontrolled, *one.uncontrolled})),
+    )
+
+
+def _of_one(
+    packages: Sequence[str],
+    adapter: str,
+    limits: Limits,
+    *,
+    strategy: str,
+    seed: int,
+    early: int,
+    path: Sequence[str],
+    races_count: bool,
+    progress: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> AdapterResult | Sequence[str]:
+    """Explore one program. For a timer without a program, return its programs."""
     world = World(early)
     with process_kept(world.ends_the_process), openings_recorded(world), _profiled_as_before():
-        limits = replace(limits, began=limits.clock())
         program = _Program(world, packages, adapter, path, races_count)
+        if program.programs:
+            return program.programs
         try:
             with bounded_cpu(2 * limits.seconds + NO_END_S), bounded_wait(world.waiting):
                 limit = _NOT_DETERMINISTIC
@@ -478,6 +551,10 @@ def table(explored: AdapterResult, *, verbose: bool = False, folder: str = ".") 
         if not row.task:
             cells.append((0, "", f"-- {row.what} --"))
             continue
+        if row.number == NOTE:
+            cells.append((row.task, "", row.what))
+            last[row.task] = ""
+            continue
         number += 1
         if last.get(row.task) != row.where or before != row.task:
             where = row.where.rpartition(":")[2] if len(files) == 1 else row.where
@@ -501,7 +578,7 @@ def table(explored: AdapterResult, *, verbose: bool = False, folder: str = ".") 
         for part in lanes.cells(named[task], text, inset) if task else [text]:
             lines.append(f"{label:>3} {part}".rstrip())
             label = ""
-    made = sum(row.outcome != _FOR_EVER for row in explored.rows)
+    made = sum(row.outcome != _FOR_EVER and row.number != NOTE for row in explored.rows)
     lines += [
         "",
         *wrapped(
@@ -533,9 +610,16 @@ def _alone(rows: Sequence[ReplayRow]) -> int:
 
 
 def _to_the_end(explored: AdapterResult, rows: Sequence[ReplayRow]) -> Sequence[ReplayRow]:
-    """The rows up to the exception that ended a thread, if nothing else is broken, and up to the next write of what the
-    thread read last: perhaps the write came too late."""
+    """The rows that matter. For a broken clause: up to the run of a task, if no call comes after it, or to the stop of
+    the timer. For an exception that ended a thread: up to this, and to the next write of what the thread read last,
+    because perhaps the write came too late."""
     broken = explored.counterexample.broken if explored.counterexample else ()
+    if all(one.clause in CLAUSES for one in broken):
+        notes = [at for at, row in enumerate(rows) if row.number == NOTE]
+        stop = next(at for at in notes if rows[at].what == STOP)
+        *_, last = (at for at in notes if at < stop and not rows[at].what.startswith(SIZE))
+        sized = any(one.clause == "T5" for one in broken)
+        return rows[: stop if sized or not rows[last].what.endswith(RUNS) else last + 1]
     if any(one.clause != "EXCEPTION" for one in broken):
         return rows
     subjects = {one.subject for one in broken}
@@ -580,6 +664,7 @@ def _shared(rows: Sequence[ReplayRow], looked: Set[int]) -> list[ReplayRow]:
             changed.add(row.number)
     shared = [
         not row.task
+        or row.number == NOTE
         or row.outcome == _FOR_EVER
         or (row.number in changed and (len(users[row.number]) > 1 or row.number in looked))
         for row in rows

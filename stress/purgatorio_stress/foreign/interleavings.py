@@ -27,17 +27,18 @@ _RIGHT: Final = (
 
 @pytest.fixture
 def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., AdapterResult]:
-    """`explore(*packages, adapter, strategy="dpor", schedules=20_000, seconds=30.0, early=0, races=False)`. The last
+    """`explore(*packages, adapter, strategy="dpor", schedules=20_000, seconds=60.0, early=0, races=False)`. The last
     name is the adapter, MODULE:CLASS. Returns the result if there is no violation."""
 
     def explore(
         *names: str,
         strategy: str = "dpor",
         schedules: int = 20_000,
-        seconds: float = 30.0,
+        seconds: float = 60.0,
         early: int = 0,
         races: bool = False,
     ) -> AdapterResult:
+        pytest.importorskip("greenlet", reason="the explorer needs the extra stress: purgatorio[stress]")
         from purgatorio_spec.verdict import Verdict
         from purgatorio_stress.explorer.result import Limits
         from purgatorio_stress.foreign.explored import explore_foreign, lines_of, table

@@ -205,7 +205,12 @@ class ForeignClocks:
         if world.may_be_early(task):
             world.let_pass(deadline)
             return
-        run.wait_until(deadline)
+        self.sleep_until(deadline)
+
+    def sleep_until(self, deadline: int) -> None:
+        """Sleep, and never end early."""
+        world, task = self._world, self._world.run.current
+        world.run.wait_until(deadline)
         world.names[START_OF_TASK - task.index] = "sleep"
         world.waits(START_OF_TASK - task.index, READ, _SLEEP)
         task.wake_ms = None

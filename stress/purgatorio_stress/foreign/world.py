@@ -42,6 +42,10 @@ GRAIN_NS: Final = 1_000
 """The resolution of deadlines."""
 
 
+NOTE: Final = -1
+"""The `number` of a row that is no step."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayRow:
     """A step in a table: the task, the place in the user's source, the action. The passing of time has task 0.
@@ -464,6 +468,11 @@ class World:
             self._time_shown = run.now_ms
             self.rows.append(ReplayRow(0, "", "", f"time passes to {run.now_ms / 1e9:g} s"))
         self.rows.append(self.next_rows.pop(task))
+
+    def note(self, text: str) -> None:
+        """In a replay, show a call that is not in the user's code."""
+        if self.rows is not None:
+            self.rows.append(ReplayRow(self.run.current.index, "", "", text, NOTE))
 
     def outcome(self, text: str) -> None:
         """Set the outcome of the last row of a replay."""

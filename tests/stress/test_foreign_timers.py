@@ -1,0 +1,71 @@
+"""The small programs that the explorer runs over the adapter of a timer with its own clock."""
+
+from pathlib import Path
+
+import pytest
+
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.foreign.explored import AdapterResult, explore_foreign, replay_foreign, table
+from purgatorio_stress.foreign.load import CannotLoad
+
+pytest.importorskip("greenlet")
+
+HERE = [str(Path(__file__).with_name("foreign_code"))]
+
+
+def explored(name: str, early: int = 0) -> AdapterResult:
+    return explore_foreign(
+        ["own_clock_timers"], f"own_clock_timers:{name}", Limits(seconds=600), path=HERE, early=early
+    )
+
+
+def test_a_sound_timer_passes_all_programs() -> None:
+    done = explored("Sound")
+    assert done.verdict is Verdict.PASS, done.exploration
+    assert done.exploration.bound.startswith("all 80 small programs; in each, all classes of interleavings")
+
+
+@pytest.mark.parametrize("name", ["SaysNothing", "DeclaresEarly"])
+def test_less_is_promised(name: str) -> None:
+    assert explored(f"{name}=add.a.1000-wait.1000,cancel.a-wait.1000,add.b.200").verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("name", "clause"),
+    [
+        ("CancelBesideRun", "T4"),
+        ("EarlierTaskSleeps", "T11"),
+        ("FormerDeadline", "T11"),
+        ("CountsAll", "T5"),
+        ("Early", "T1"),
+    ],
+)
+def test_each_bug_breaks_its_clause_and_repeats(name: str, clause: str) -> None:
+    done = explored(name)
+    found = done.counterexample
+    assert found is not None
+    assert found.clause == clause, found.broken
+    assert done.token is not None
+    again, broken = replay_foreign(done.token, HERE)
+    assert broken == found.broken
+    assert table(again) == table(done)
+
+
+def test_the_table_has_the_calls_up_to_the_run() -> None:
+    lines = table(explored("CancelBesideRun")).splitlines()
+    assert lines[0].startswith("T4 (A cancelled task does not fire), task a: ")
+    said = [line.strip() for line in lines if line.strip() in ("cancel(a) returned True", "a runs", "stop()")]
+    assert said == ["cancel(a) returned True", "a runs"]
+
+
+def test_early_time_outs_accuse_no_timer_of_lateness() -> None:
+    limits = Limits(schedules=300, seconds=600)
+    name = "own_clock_timers:Sound=add.a.1000-add.b.200-cancel.a"
+    done = explore_foreign(["own_clock_timers"], name, limits, path=HERE, early=1)
+    assert done.verdict is not Verdict.VIOLATED
+
+
+def test_a_timer_of_virtual_time_is_refused() -> None:
+    with pytest.raises(CannotLoad, match="advance"):
+        explored("Virtual")
