@@ -202,6 +202,15 @@ def test_a_timer_that_raises_is_a_failure_that_says_so(toy: pytest.Pytester) -> 
 MISCOUNTS = program("miscounting_timer")
 
 
+def test_the_arguments_of_add_are_named_if_they_do_not_fit(
+    pytester: pytest.Pytester, short_runs: None
+) -> None:
+    """An adapter with the two in the other order read only of operands of wrong types."""
+    pytester.makepyfile(MISCOUNTS.format(size="0").replace("(self, delay_ns, task)", "(self, task, delay_ns)"))
+    result = pytester.runpytest_inprocess("-q", "-k", "T1-scope")
+    result.stdout.fnmatch_lines(["*add() raised TypeError: *(the suite calls add(delay_ns, task)) at *"])
+
+
 def test_a_size_that_raises_is_told_first_by_its_clause(pytester: pytest.Pytester, short_runs: None) -> None:
     """With the program in which it raised, and in words of the adapter. The other tests of this run refer to it."""
     pytester.makepyfile(MISCOUNTS.format(size="len(range(self.count)) if self.count >= 0 else [].pop()"))

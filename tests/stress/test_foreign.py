@@ -223,7 +223,9 @@ def test_a_library_is_explored_where_it_is_named(name: str, packages: list[str],
 
 def test_an_early_time_out_is_tried_where_it_is_asked_for() -> None:
     """A PASS without it says so, if anything waited with a time-out."""
-    assert _explored("planted:GivesUpInTime", early=1).verdict is Verdict.VIOLATED
+    found = _explored("planted:GivesUpInTime", early=1)
+    assert found.verdict is Verdict.VIOLATED
+    assert ": a wait ends early (--early) --" in table(found)
     for adapter, early, said in (
         ("planted:GivesUpInTime", 0, "all classes of interleavings, no time-out ended early (--early 0)"),
         ("planted:KeptUpdate", 0, "all classes of interleavings"),

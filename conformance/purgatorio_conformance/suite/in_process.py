@@ -358,6 +358,8 @@ class InProcess:
 
 def _in_words(method: str, error: BaseException) -> str:
     said = "".join(traceback.format_exception_only(error)).strip()
+    if method == "add" and isinstance(error, TypeError):
+        said += " (the suite calls add(delay_ns, task))"
     return f"{raised_by(method)} {said}{_raised_at(error)}"
 
 

@@ -142,6 +142,7 @@ class World:
         self.notices: dict[int, bool] = {}
         """By lock that a `Condition` created for a waiter: whether the wait has timed out. For replays."""
         self._early_used: dict[int, int] = {}
+        self._early_ns = -1
 
     def load_again(self) -> None:
         """Forget the objects of an earlier import, so that the next import gives its objects the same numbers."""
@@ -188,6 +189,7 @@ class World:
         self._entries.clear()
         self.names.clear()
         self._early_used.clear()
+        self._early_ns = -1
         self._calls.clear()
         self._calls_made = 0
         self.notices.clear()
@@ -286,6 +288,7 @@ class World:
         """Move the clock to the deadline, as a step of the calling task."""
         self.point(self.clock_number, WRITE)
         self.run.move_clock(max(self.run.now_ms, deadline_ns))
+        self._early_ns = self.run.now_ms
 
     def ends_the_process(self, name: str) -> None:
         """Record a call that would end the explorer's process, and end the run. The verdict is then not PASS."""
@@ -466,7 +469,8 @@ class World:
         run.point(number, kind, awaited)
         if run.now_ms != self._time_shown:
             self._time_shown = run.now_ms
-            self.rows.append(ReplayRow(0, "", "", f"time passes to {run.now_ms / 1e9:g} s"))
+            early = ": a wait ends early (--early)" if run.now_ms == self._early_ns else ""
+            self.rows.append(ReplayRow(0, "", "", f"time passes to {run.now_ms / 1e9:g} s{early}"))
         self.rows.append(self.next_rows.pop(task))
 
     def note(self, text: str) -> None:
