@@ -206,7 +206,9 @@ def test_the_arguments_of_add_are_named_if_they_do_not_fit(
     pytester: pytest.Pytester, short_runs: None
 ) -> None:
     """An adapter with the two in the other order read only of operands of wrong types."""
-    pytester.makepyfile(MISCOUNTS.format(size="0").replace("(self, delay_ns, task)", "(self, task, delay_ns)"))
+    pytester.makepyfile(
+        MISCOUNTS.format(size="0").replace("(self, delay_ns, task)", "(self, task, delay_ns)")
+    )
     result = pytester.runpytest_inprocess("-q", "-k", "T1-scope")
     result.stdout.fnmatch_lines(["*add() raised TypeError: *(the suite calls add(delay_ns, task)) at *"])
 
