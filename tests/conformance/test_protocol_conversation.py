@@ -9,7 +9,7 @@ from typing import cast
 import orjson
 import pytest
 
-from purgatorio_conformance.protocol.conversation import Conversation, Misbehaved
+from purgatorio_conformance.protocol.conversation import Conversation, Misbehaved, VirtualClock
 from purgatorio_conformance.protocol.describe import check_description, profile_of
 from purgatorio_conformance.protocol.message import (
     CALLS,
@@ -42,7 +42,7 @@ class Scene:
     def __init__(self, *calls: Call, virtual: bool = True) -> None:
         self.now = 10
         self.recorder = Recorder(lambda: self.now)
-        self.conversation = Conversation(self.recorder, REPORTABLE, virtual=virtual)
+        self.conversation = Conversation(self.recorder, REPORTABLE, VirtualClock() if virtual else None)
         for call in calls:
             self.answered(call)
 
@@ -289,7 +289,7 @@ GOOD_PURGATORY = replace(
 def test_an_add_again_or_a_reset_has_the_delay_that_the_subject_knows() -> None:
     for capability, again in (("add-same", Add("t", 5)), ("reset-same", Reset("t", 5))):
         for more, delay_ns in (("", 3), ("add-again", 3 if isinstance(again, Reset) else 5)):
-            conversation = Conversation(Recorder(lambda: 0), virtual=True)
+            conversation = Conversation(Recorder(lambda: 0), clock=VirtualClock())
             conversation.description = replace(GOOD, capabilities=("timer", capability, more))
             conversation.ask(Add("t", 3))
             assert conversation.as_declared(again) == replace(again, delay_ns=delay_ns)

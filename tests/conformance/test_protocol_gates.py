@@ -26,7 +26,7 @@ from conformance.small_purgatory import SLIPS, small
 from conformance.test_protocol_conversation import Scene
 from program_text import program
 from purgatorio_conformance.protocol import conversation, driver, gates, plays
-from purgatorio_conformance.protocol.conversation import Conversation
+from purgatorio_conformance.protocol.conversation import Conversation, VirtualClock
 from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.describe import Part, reported
 from purgatorio_conformance.protocol.driver import command_subjects
@@ -58,7 +58,6 @@ from purgatorio_conformance.protocol.scope import crossing_named
 from purgatorio_conformance.protocol.script import AtGate, Script, ScriptPlayer
 from purgatorio_conformance.protocol.session import Peer, Session
 from purgatorio_conformance.protocol.small_program import ANY, EveryOrder, Expiry, SmallProgram, delays_for
-from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.child import ChildLimits, Quiet
@@ -577,12 +576,12 @@ def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) 
     """A program before it may have been told to end a callback with an error: that is over."""
     under = of_timer(_UNCOUNTED, lambda _: (_Refusing if refuses else TwoLists)(looks=True))
     clock = VirtualClock()
-    conversation = Conversation(Recorder(clock), reported(under.description, "timer"), virtual=True)
+    conversation = Conversation(Recorder(clock), reported(under.description, "timer"), clock)
     conversation.description = under.description
     conversation.fails = True
     peer = under.peer()
     try:
-        plays = Plays(Session(peer, conversation, ChildLimits()), under.description, "timer", clock)
+        plays = Plays(Session(peer, conversation, ChildLimits()), under.description, "timer")
         GatedRun(plays).drive(("alone",), PlayedOrder("cancels-beside", (), PausedCall(0, 0, (0,))))
     finally:
         peer.close()
@@ -731,12 +730,10 @@ class _Peer:
         return ProcessThreads(())
 
 
-def _plays(
-    peer: object, scene: Scene, clock: VirtualClock | None = None, lines: Lines | None = None
-) -> Plays:
+def _plays(peer: object, scene: Scene, lines: Lines | None = None) -> Plays:
     session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
-    part: Part = "purgatory" if clock is None else "timer"
-    return Plays(session, Description(0, "", "x", (part,), ()), part, clock, lines=lines)
+    part: Part = "purgatory" if scene.conversation.clock is None else "timer"
+    return Plays(session, Description(0, "", "x", (part,), ()), part, lines=lines)
 
 
 def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() -> None:
@@ -795,7 +792,7 @@ def test_a_run_inside_its_own_add_holds_up_no_later_call() -> None:
         return [*came, _said("leave", **fire, during=1), _said("answer", n=1)] if call["m"] == "go" else came
 
     peer = _Peer(answers)
-    run = _plays(peer, scene, VirtualClock())
+    run = _plays(peer, scene)
     program = SmallProgram(
         "expiry", "", ((Expiry("t"),),), ("timer_fire",), before=(Add("t", 50), Add("u", 50))
     )
@@ -823,7 +820,7 @@ def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came
     scene.conversation.ask(Add("t", 50), steps=(1,))
     scene.hear("held", f'"hold":1,"f":"step","during":{called}')
     peer = _Slow(lambda _: [_said("answer", n=scene.conversation.calls - 1)])
-    run = _plays(peer, scene, VirtualClock())
+    run = _plays(peer, scene)
     play_of_it = Play(run, SmallProgram("adds", "", (), ()), 1)
     for name in ("u", "v"):
         scene.conversation.ask(Add(name, 50), 1)
@@ -848,7 +845,7 @@ def test_a_subject_is_not_quiet_while_a_thread_works() -> None:
     scene = Scene(Start("timer", "virtual", now_ns=0), virtual=True)
     called = scene.conversation.calls
     scene.conversation.ask(Add("t", 50))
-    assert not _plays(_Works(lambda _: [_said("answer", n=called)]), scene, VirtualClock()).is_quiet()
+    assert not _plays(_Works(lambda _: [_said("answer", n=called)]), scene).is_quiet()
     assert scene.conversation.is_open(called) is False
 
 
@@ -873,7 +870,7 @@ def test_a_run_is_at_rest_when_a_thread_has_gone_from_gate_to_gate(lost: list[st
         of_thread["id"] = task
         return [_said("enter", **of_thread), _said("held", hold=call["n"], **of_thread), answer]
 
-    _plays(_Peer(answers), scene, VirtualClock()).come_to_rest()
+    _plays(_Peer(answers), scene).come_to_rest()
     assert scene.conversation.pending == {*lost}
 
 

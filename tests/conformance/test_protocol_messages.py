@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from docs.makers.marked import listing
 from docs.makers.protocol_page import transcripts, updated
 from docs.makers.protocol_schema import SCHEMA_FILE, json_schema, schema_text
-from purgatorio_conformance.protocol.conversation import Conversation, Misbehaved
+from purgatorio_conformance.protocol.conversation import Conversation, Misbehaved, VirtualClock
 from purgatorio_conformance.protocol.message import (
     CALLS,
     INCOMING,
@@ -201,7 +201,7 @@ LINES = st.one_of(
 def test_no_conversation_crashes(steps: list[tuple[Call, bytes]], virtual: bool) -> None:
     """Any message in any order is recorded or raises Misbehaved. The recorded events can be written."""
     recorder = Recorder(lambda: 5)
-    conversation = Conversation(recorder, REPORTABLE, virtual=virtual)
+    conversation = Conversation(recorder, REPORTABLE, VirtualClock() if virtual else None)
     for call, line in steps:
         if conversation.free(0) and conversation.makes_sense(call):
             conversation.ask(call)

@@ -156,13 +156,30 @@ class _Operation:
     """If the task waited when it was added again: its earliest deadline before."""
 
 
+@dataclass
+class VirtualClock:
+    """The driver's clock: a number that only `advance` moves."""
+
+    now_ns: int = 0
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
 class Conversation:
-    """The state of one run with a subject. `reports`: the functions that the subject declared to report. `virtual`:
-    whether the driver moves time. `first`: the number of the first call, if the subject had an earlier conversation."""
+    """The state of one run with a subject. `reports`: the functions that the subject declared to report. `clock`: the
+    driver's clock; None in real time. `first`: the number of the first call, if the subject had an earlier
+    conversation."""
 
     def __init__(
-        self, recorder: Recorder, reports: Sequence[str] = (), *, virtual: bool = False, first: int = 0
+        self,
+        recorder: Recorder,
+        reports: Sequence[str] = (),
+        clock: VirtualClock | None = None,
+        *,
+        first: int = 0,
     ) -> None:
+        self.clock = clock
         self.description: Description | None = None
         self.known: set[str] = set()
         """The tasks and operations that the subject knows."""
@@ -175,7 +192,7 @@ class Conversation:
         self._ready: set[str] = set()
         self._recorder = recorder
         self._reports = frozenset(reports)
-        self._virtual = virtual
+        self._virtual = clock is not None
         self._next = first
         self._open: dict[int, _OpenCall] = {}
         self._busy: dict[int, int] = {}
@@ -347,9 +364,8 @@ class Conversation:
         *,
         hold: int | None = None,
         steps: Sequence[int] = (),
-        before_sending: Callable[[], None] | None = None,
     ) -> bytes:
-        """Record that the call begins; return its line. `before_sending` moves the virtual clock, after that record.
+        """Record that the call begins; return its line. An `advance` moves the virtual clock, after that record.
 
         `hold`: the paused thread that makes the call, instead of a caller (`lane`). A `go` needs neither. `steps`:
         where the call pauses.
@@ -385,8 +401,8 @@ class Conversation:
         setting = self._setting(call.id) if isinstance(call, Add | Reset) else ()
         for one in setting:
             one.overlaps |= len(setting) > 1
-        if before_sending is not None:
-            before_sending()
+        if self.clock is not None and isinstance(call, Advance):
+            self.clock.now_ns = call.now_ns
         return call_line(number, call, lane, hold, steps)
 
     def as_declared(self, call: Call) -> Call:

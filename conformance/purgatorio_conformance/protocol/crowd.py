@@ -20,11 +20,9 @@ from purgatorio_conformance.protocol.message import (
     Quiesce,
     Repeat,
     Reset,
-    Start,
 )
 from purgatorio_conformance.protocol.script import AtGate, Caller
 from purgatorio_conformance.protocol.session import Drive
-from purgatorio_conformance.protocol.virtual_time import VirtualClock
 
 GATE: Final = "timer_fire"
 _SIZES: Final = (24, 80, 220)
@@ -38,26 +36,26 @@ _READS: Final = 0.2
 """How often, after an advance, the driver reads the number of waiting tasks."""
 
 
-def drive_crowds(drive: Drive, clock: VirtualClock, *, periodic: bool = False) -> None:
+def drive_crowds(drive: Drive, *, periodic: bool = False) -> None:
     """Execute a program with a crowd of each size, if the driver can pause tasks. `periodic`: also with the periodic
     tasks and the resets that the description declares; resets need no pause. Raises SubjectFailed."""
     if drive.part != "timer":
         return
     if GATE in drive.description.gates:
-        drive.session.call(Start("timer", "virtual", clock.now_ns, (GATE,)))
+        drive.session.start("timer", (GATE,))
         for size in _SIZES[: 2 if periodic else None]:
-            _Crowd(drive, clock, size, periodic=periodic).play()
+            _Crowd(drive, size, periodic=periodic).play()
     if periodic and "reset" in drive.description.capabilities:
-        drive.session.call(Start("timer", "virtual", clock.now_ns))
+        drive.session.start("timer")
         for number, size in enumerate(_MOVED):
-            _Crowd(drive, clock, size, periodic=True, name=f"m-{number}").move()
+            _Crowd(drive, size, periodic=True, name=f"m-{number}").move()
 
 
 class TimerProgram(Caller):
     """A random program of a timer. `name`: the beginning of the names of its tasks."""
 
-    def __init__(self, drive: Drive, clock: VirtualClock | None, rng: random.Random, name: str) -> None:
-        super().__init__(drive.session, clock, _LINES_MOST)
+    def __init__(self, drive: Drive, rng: random.Random, name: str) -> None:
+        super().__init__(drive.session, _LINES_MOST)
         self.description = drive.description
         self.rng = rng
         self.tasks: list[str] = []
@@ -118,11 +116,9 @@ class TimerProgram(Caller):
 
 
 class _Crowd(TimerProgram):
-    def __init__(
-        self, drive: Drive, clock: VirtualClock, size: int, *, periodic: bool, name: str = ""
-    ) -> None:
+    def __init__(self, drive: Drive, size: int, *, periodic: bool, name: str = "") -> None:
         rng = random.Random(f"crowd/{drive.seed}/{name}{size}")
-        super().__init__(drive, clock, rng, name or f"w-{size}")
+        super().__init__(drive, rng, name or f"w-{size}")
         self._size = size
         self._periodic = periodic
         self._stops: set[int] = set()

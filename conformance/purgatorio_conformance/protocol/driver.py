@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM
-from purgatorio_conformance.protocol.conversation import Conversation
+from purgatorio_conformance.protocol.conversation import Conversation, VirtualClock
 from purgatorio_conformance.protocol.crowd import drive_crowds
 from purgatorio_conformance.protocol.describe import (
     Part,
@@ -49,12 +49,7 @@ from purgatorio_conformance.protocol.script import ScriptPlayer
 from purgatorio_conformance.protocol.session import Drive, Listener, OwnPeer, Session
 from purgatorio_conformance.protocol.small_program import SmallProgram, delays_for
 from purgatorio_conformance.protocol.timeline import fitted, shape_of, timeline
-from purgatorio_conformance.protocol.virtual_time import (
-    Manner,
-    VirtualClock,
-    drive_virtual,
-    start_of_clock,
-)
+from purgatorio_conformance.protocol.virtual_time import Manner, drive_virtual, start_of_clock
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import Plan, PlanShape
@@ -313,15 +308,15 @@ class CommandSubject:
             # The programs of the scope do not test a start between two ticks; the other modes do.
             clock.now_ns -= clock.now_ns % self.tick_ns
         recorder = Recorder(clock if self.virtual else time.monotonic_ns)
-        talked = Conversation(recorder, reported(self.description, self.part), virtual=self.virtual)
+        talked = Conversation(
+            recorder, reported(self.description, self.part), clock if self.virtual else None
+        )
         with self._child(limits) as (child, lines):
             try:
                 header = self._header(run, plan)
                 with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
                     session = Session(lines or child, talked, limits, self.listener, recording.flush)
-                    self._drive(
-                        session, child, lines, clock, plan, progress, partial(_breaks_so_far, recording)
-                    )
+                    self._drive(session, child, lines, plan, progress, partial(_breaks_so_far, recording))
             except SubjectFailed as failure:
                 self.account.late = self._late(talked, failure.stuck)
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
@@ -422,7 +417,6 @@ class CommandSubject:
         session: Session,
         child: OwnPeer,
         lines: Lines | None,
-        clock: VirtualClock,
         plan: Plan,
         progress: Progress,
         judge: Callable[[], bool],
@@ -434,7 +428,6 @@ class CommandSubject:
             again = _in_real_time(again)
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "its description differs from its first description")
-        virtual = clock if self.virtual else None
         gates = self.description.gates if self.small or self.reenters else ()
         drive = Drive(
             session,
@@ -448,28 +441,23 @@ class CommandSubject:
         if self.small:
             alone = self.kind == "scope" and self.description.lanes == 1
             with child.on_one_processor() if alone else nullcontext():
-                self._drive_small(drive, child, lines, virtual, judge)
+                self._drive_small(drive, child, lines, judge)
         elif self.kind == "free":
             self.account.reached = drive_free(drive)
         elif periodic:
-            drive_periodic(drive, virtual)
+            drive_periodic(drive)
         elif self.of_units:
             with child.on_one_processor() if self.virtual else nullcontext():
-                self.account.reached = drive_hand_over(drive, virtual)
+                self.account.reached = drive_hand_over(drive)
         else:
             with child.on_one_processor() if self.virtual else nullcontext():
-                self._drive_plan(drive, child, clock, plan)
+                self._drive_plan(drive, child, plan)
         if self.kind == "plan" or (periodic and self.part == "timer"):
-            halt(drive, virtual, periodic=periodic)
+            halt(drive, periodic=periodic)
         session.finish()
 
     def _drive_small(
-        self,
-        drive: Drive,
-        child: OwnPeer,
-        lines: Lines | None,
-        clock: VirtualClock | None,
-        judge: Callable[[], bool],
+        self, drive: Drive, child: OwnPeer, lines: Lines | None, judge: Callable[[], bool]
     ) -> None:
         if lines is not None and not lines.connect():
             raise child.failed("died", "its JVM no longer answers the debugger's protocol")
@@ -484,7 +472,7 @@ class CommandSubject:
         )
         effort = self.effort or effort
         judged = judge if effort.ends else None
-        plays = Plays(drive.session, self.description, self.part, clock, lines=lines, judge=judged)
+        plays = Plays(drive.session, self.description, self.part, lines=lines, judge=judged)
         self.account.plays = plays.played
         run = GatedRun(
             plays,
@@ -524,7 +512,7 @@ class CommandSubject:
         alone = self.virtual or "virtual-time" not in self.description.capabilities
         return ("orders", "drawn") if alone else ("orders",)
 
-    def _drive_plan(self, drive: Drive, child: OwnPeer, clock: VirtualClock, plan: Plan) -> None:
+    def _drive_plan(self, drive: Drive, child: OwnPeer, plan: Plan) -> None:
         real = not self.virtual
         one_lane = self.description if real else replace(self.description, lanes=1)
         fit = fitted(plan, self.shape, self.part, one_lane)
@@ -543,9 +531,9 @@ class CommandSubject:
                 self.account.left_out = past_deadlines(told, child.threads())
         else:
             manner: Manner = "plan" if self.kind == "plan" else "jumps"
-            self.account.left_out = drive_virtual(told, clock, dues, manner)
+            self.account.left_out = drive_virtual(told, dues, manner)
             if manner == "plan" and plan.timers >= REACHES_FROM:
-                drive_crowds(told, clock)
+                drive_crowds(told)
 
     def _header(self, run: str, plan: Plan) -> Header:
         of = self.description

@@ -16,7 +16,7 @@ from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.gate_program import gate_programs
-from purgatorio_conformance.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
+from purgatorio_conformance.protocol.message import Add, Call, Description, Gauge, Quiesce, Register
 from purgatorio_conformance.protocol.scope import crossed_pairs
 from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.protocol.small_program import (
@@ -65,7 +65,7 @@ def drive_free(drive: Drive) -> str:
     """Run every program several times, then wait until all operations have ended. If the time was too short for all
     rounds, returns in words how many were run. Raises SubjectFailed."""
     session, description = drive.session, drive.description
-    session.call(Start(drive.part, "real"))
+    session.start(drive.part)
     rng = random.Random(f"free/{drive.seed}")
     programs = free_programs(description, drive.part)
     rounds = max(1, min(_ROUNDS_MOST, drive.operations // _OPERATIONS_A_ROUND))

@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from purgatorio_conformance.protocol.conversation import VirtualClock
 from purgatorio_conformance.protocol.message import (
     Advance,
     Call,
@@ -31,11 +32,9 @@ from purgatorio_conformance.protocol.message import (
     Description,
     Quiesce,
     Register,
-    Start,
 )
 from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.protocol.small_program import delays_for
-from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.plan import MS
 
 _SHORT, _LONG, _UNIT, _DUE, _BEFORE = (
@@ -72,14 +71,13 @@ runs."""
 _LOOK_S: Final = 0.005
 
 
-def drive_hand_over(drive: Drive, clock: VirtualClock | None) -> str:
+def drive_hand_over(drive: Drive) -> str:
     """Run the programs until one leaves an operation waiting although a unit is free. Returns which programs were run.
     Raises SubjectFailed."""
     session, description = drive.session, drive.description
-    start = Start(drive.part, "real") if clock is None else Start(drive.part, "virtual", clock.now_ns)
-    session.call(start)
+    session.start(drive.part)
     rng = random.Random(f"hand-over/{drive.seed}")
-    if clock is None:
+    if not drive.virtual:
         rounds = max(1, min(_ROUNDS_MOST, drive.operations // _A_ROUND))
         aims = {waits: _Aim(rng) for waits in _REAL}
         for number, waits in enumerate(waits for waits in _REAL for _ in range(rounds)):
@@ -91,7 +89,7 @@ def drive_hand_over(drive: Drive, clock: VirtualClock | None) -> str:
     programs = list(_programs(_TURNS if "turns" in can else 0, amounts="amounts" in can))
     some = programs[: drive.operations]
     for number, (steps, turns) in enumerate((*some, (_LONG_PROGRAM, None))):
-        if not _VirtualProgram(session, description, number, clock).play(steps, turns):
+        if not _VirtualProgram(session, description, number, drive.clock).play(steps, turns):
             break
         drive.tell(number)
     return (
@@ -281,7 +279,7 @@ class _VirtualProgram(_Program):
             else:
                 self._advance(0 if step == _DUE else self._description.unit_ns)
                 for _ in range(turns or 0):
-                    self._session.call(Advance(self.now_ns), self._clock.to(self.now_ns))
+                    self._session.call(Advance(self.now_ns))
             if turns is None and not self.rest():
                 return False
         return self.rest() and self.end()
@@ -293,7 +291,7 @@ class _VirtualProgram(_Program):
         dues = [due_ns for name, due_ns in self._waits.items() if name in self.waiting()]
         to_ns = min((due_ns for due_ns in dues if due_ns > self.now_ns), default=0) - before_ns
         if to_ns > self.now_ns:
-            self._session.call(Advance(to_ns), self._clock.to(to_ns))
+            self._session.call(Advance(to_ns))
         return to_ns > 0
 
     def _passes(self) -> bool:

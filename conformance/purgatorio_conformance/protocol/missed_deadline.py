@@ -23,7 +23,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import Final
 
-from purgatorio_conformance.protocol.message import Add, Cancel, Reset, Start, wait_call
+from purgatorio_conformance.protocol.message import Add, Cancel, Reset, wait_call
 from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.plan import MS
@@ -126,7 +126,7 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
             if number % _STARTED_AFTER == 0:
                 while session.conversation.loose():
                     session.hear_on()
-                session.call(Start(part, "real"))
+                session.start(part)
             if number % 2:
                 session.call(wait_call(part, f"later-{number}", description.rounded(bound_ns + _LONGEST_NS)))
             for name in (f"first-{number}", f"second-{number}"):

@@ -26,7 +26,6 @@ from purgatorio_conformance.protocol.message import (
     Start,
 )
 from purgatorio_conformance.protocol.session import Drive
-from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.plan import MS
 
 _PROGRAM: Final = 8
@@ -41,32 +40,29 @@ _REAL_S: Final = 0.4
 _REAL_PROGRAMS: Final = 8
 
 
-def drive_periodic(drive: Drive, clock: VirtualClock | None) -> None:
+def drive_periodic(drive: Drive) -> None:
     """Execute random programs until about `operations` tasks were added; in real time a few. Raises SubjectFailed."""
     session, description, tasks = drive.session, drive.description, drive.operations
     gates = (GATE,) if GATE in description.gates else ()
-    time_of = "real" if clock is None else "virtual"
-    if clock is not None and tasks >= REACHES_FROM:
-        drive_crowds(drive, clock, periodic=True)
-    session.call(Start("timer", time_of, None if clock is None else clock.now_ns, gates))
+    if drive.virtual and tasks >= REACHES_FROM:
+        drive_crowds(drive, periodic=True)
+    session.start("timer", gates)
     rng = random.Random(f"periodic/{drive.seed}")
     programs = max(1, min(tasks // _PROGRAM, tasks if "cancel" in description.capabilities else _KEPT_MOST))
-    for number in range(programs if clock is not None else min(_REAL_PROGRAMS, programs)):
-        if clock is not None:
-            _Virtual(drive, clock, rng, number).play()
-        else:
-            _Real(drive, None, rng, number).play()
+    kind = _Virtual if drive.virtual else _Real
+    for number in range(programs if drive.virtual else min(_REAL_PROGRAMS, programs)):
+        kind(drive, rng, number).play()
         drive.tell(min(tasks, (number + 1) * _PROGRAM))
-    end = _Program(drive, None, rng, programs)
+    end = _Program(drive, rng, programs)
     end.make(Quiesce())
-    if clock is None and gates:
+    if not drive.virtual and gates:
         # A task that was not cancelled would reach the pause point again and again, and be paused at the stop.
         end.make(Start("timer", "real"))
 
 
 class _Program(TimerProgram):
-    def __init__(self, drive: Drive, clock: VirtualClock | None, rng: random.Random, number: int) -> None:
-        super().__init__(drive, clock, rng, f"t-{number}")
+    def __init__(self, drive: Drive, rng: random.Random, number: int) -> None:
+        super().__init__(drive, rng, f"t-{number}")
         self.number = number
         self.tick_ns = self.description.grain_ns
         self.dues: list[tuple[int, int]] = []

@@ -32,7 +32,6 @@ from purgatorio_conformance.protocol.message import (
     Quiesce,
     Register,
     Reset,
-    Start,
     Stop,
     wait_call,
 )
@@ -51,7 +50,6 @@ from purgatorio_conformance.protocol.small_program import (
     delays_for,
     late_for,
 )
-from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.contract import LATE_SLACK_NS
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_spec.show.visible import first_few
@@ -99,15 +97,14 @@ class NextAction:
 
 
 class Plays:
-    """Runs the executions of one run, in sequence. `clock`: the driver's clock in virtual time; None in real time.
-    `lines`: the subject's lines, if its steps are lines. `judge` returns whether the events so far break a promise."""
+    """Runs the executions of one run, in sequence. `lines`: the subject's lines, if its steps are lines. `judge`
+    returns whether the events so far break a promise."""
 
     def __init__(
         self,
         session: Session,
         description: Description,
         part: Part,
-        clock: VirtualClock | None,
         *,
         lines: Lines | None = None,
         judge: Callable[[], bool] | None = None,
@@ -115,7 +112,7 @@ class Plays:
         self.session = session
         self.description = description
         self.part = part
-        self.clock = clock
+        self.clock = clock = session.conversation.clock
         self.lines = lines
         self.delays = (
             delays_for(description, _FAR_REAL_NS, _PURGE_REAL_NS)
@@ -147,8 +144,7 @@ class Plays:
         """In virtual time, the time of the last request for each task or operation of an execution."""
 
     def start(self, gates: tuple[str, ...]) -> None:
-        now_ns = None if self.clock is None else self.clock.now_ns
-        self.session.call(Start(self.part, "real" if now_ns is None else "virtual", now_ns, gates))
+        self.session.start(self.part, gates)
 
     def start_anew(self, gates: tuple[str, ...], *, early: bool = False) -> None:
         """Wait until all operations have ended, then start the subject again."""
@@ -425,10 +421,9 @@ class Plays:
 
     def ask(self, call: Call, lane: int = 0, hold: int | None = None, steps: tuple[int, ...] = ()) -> None:
         """Make a call without waiting for its answer."""
-        moves = self.clock.to(call.now_ns) if self.clock is not None and isinstance(call, Advance) else None
         if self.clock is not None and isinstance(call, Add | Register | Reset):
             self._asked_ns[call.id] = self.clock.now_ns
-        self.session.ask(call, lane, moves, hold=hold, steps=steps)
+        self.session.ask(call, lane, hold=hold, steps=steps)
 
     def go(self, holds: Sequence[Hold], *, fail: bool = False) -> None:
         """Resume the threads together; with `fail`, their callbacks fail. Returns when the subject has answered."""

@@ -15,7 +15,6 @@ from purgatorio_conformance.protocol.message import (
     Quiesce,
     Register,
     Reset,
-    Start,
 )
 from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.protocol.timeline import TimedCall
@@ -38,7 +37,7 @@ def drive_real(
     """
     session, description, part = drive.session, drive.description, drive.part
     conversation = session.conversation
-    session.call(Start(part, "real"))
+    session.start(part)
     run = _RealRun(session, description, give_up_ns, lost_ns)
     reach = BoundaryPlan(run, description, part, drive.seed)
     if reaches and part == "purgatory":
@@ -52,7 +51,7 @@ def drive_real(
             while session.conversation.loose():
                 # A thread of the subject is still inside a task. Its reports do not belong to the next start.
                 session.hear_on()
-            session.call(Start(part, "real"))
+            session.start(part)
     start_s = time.monotonic()
     report = max(1, len(dues) // 50)
     for number, due in enumerate(dues):

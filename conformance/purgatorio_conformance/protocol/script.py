@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from purgatorio_conformance.protocol.conversation import Conversation
+from purgatorio_conformance.protocol.conversation import Conversation, VirtualClock
 from purgatorio_conformance.protocol.describe import Part, header_of, reported
 from purgatorio_conformance.protocol.message import (
     Advance,
@@ -26,7 +26,6 @@ from purgatorio_conformance.protocol.message import (
     call_name,
 )
 from purgatorio_conformance.protocol.session import OwnPeer, Peer, Session, noted
-from purgatorio_conformance.protocol.virtual_time import VirtualClock
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import HUGE_NS
@@ -97,13 +96,13 @@ def play(
     description = replace(description, lanes=1)
     clock = VirtualClock(script.start_ns)
     recorder = Recorder(clock)
-    conversation = Conversation(recorder, reported(description, script.part), virtual=True, first=first)
+    conversation = Conversation(recorder, reported(description, script.part), clock, first=first)
     conversation.description = description
     lines: list[str] = []
     session = Session(peer, conversation, limits, noted(lines))
     failure: SubjectFailed | None = None
     try:
-        Caller(session, clock, limits.lines + 1).carry_out(script, description)
+        Caller(session, limits.lines + 1).carry_out(script, description)
     except SubjectFailed as failed:
         failure = failed
     events = tuple(recorder.drain(last=True))
@@ -122,12 +121,11 @@ def play(
 
 
 class Caller:
-    """Makes calls one after another, and at pause points the calls that are planned there (`at`). `clock`: the driver's
-    clock, in virtual time. `lines`: the maximum number of lines before an answer. All methods raise SubjectFailed."""
+    """Makes calls one after another, and at pause points the calls that are planned there (`at`). `lines`: the maximum
+    number of lines before an answer. All methods raise SubjectFailed."""
 
-    def __init__(self, session: Session, clock: VirtualClock | None, lines: int) -> None:
+    def __init__(self, session: Session, lines: int) -> None:
         self.session = session
-        self.clock = clock
         self.at: dict[tuple[str, str | None], AtGate] = {}
         self._lines = self._left = lines
         self._gone: list[tuple[Go, int]] = []
@@ -135,8 +133,9 @@ class Caller:
     @property
     def now_ns(self) -> int:
         """The time of the driver's clock."""
-        assert self.clock is not None, "only in virtual time"
-        return self.clock.now_ns
+        clock = self.session.conversation.clock
+        assert clock is not None, "only in virtual time"
+        return clock.now_ns
 
     def make(self, call: Call, hold: int | None = None) -> None:
         """Make one call and read all lines until its answer. A call with an unknown id is left out."""
@@ -144,11 +143,9 @@ class Caller:
             return
         if hold is None:
             self._left = self._lines
-        moves = None
-        if self.clock is not None and isinstance(call, Advance):
+        if isinstance(call, Advance):
             call = Advance(max(call.now_ns, self.now_ns))  # a shortened script may be behind its clock
-            moves = self.clock.to(call.now_ns)
-        self._hear_answer(call, self.session.ask(call, 0, moves, hold=hold))
+        self._hear_answer(call, self.session.ask(call, hold=hold))
 
     def _hear_answer(self, call: Call, number: int) -> None:
         while self.session.conversation.is_open(number):
@@ -214,7 +211,7 @@ class ScriptPlayer:
         made = self._made
         self._child = child = made() if callable(made) else LineChild(made[0], made, self._limits)
         self._lines: list[str] = []
-        self._conversation = Conversation(Recorder(), virtual=True)
+        self._conversation = Conversation(Recorder(), clock=VirtualClock())
         try:
             self.description: Description = self._session(child).describe()
         except BaseException:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
 
-from purgatorio_conformance.protocol.conversation import Conversation, Misbehaved
+from purgatorio_conformance.protocol.conversation import Conversation, Misbehaved, VirtualClock
 from purgatorio_conformance.protocol.describe import Part, check_description
 from purgatorio_conformance.protocol.message import Answer, Call, Describe, Description, Incoming, Start, Stop
 from purgatorio_conformance.subject.at_work import ProcessThreads
@@ -111,7 +111,6 @@ class Session:
         self,
         call: Call,
         lane: int = 0,
-        before_sending: Callable[[], None] | None = None,
         *,
         hold: int | None = None,
         steps: Sequence[int] = (),
@@ -122,7 +121,7 @@ class Session:
         if not self.conversation.owed:
             self._not_quiet()
         try:
-            line = self.conversation.ask(call, lane, hold=hold, steps=steps, before_sending=before_sending)
+            line = self.conversation.ask(call, lane, hold=hold, steps=steps)
         except Misbehaved as misbehaved:
             raise self.failed(misbehaved.kind, misbehaved.why) from None
         self._note(">", line)
@@ -130,10 +129,17 @@ class Session:
         self._stopped |= isinstance(call, Stop)
         return number
 
-    def call(self, call: Call, before_sending: Callable[[], None] | None = None) -> Answer | Description:
+    def start(self, part: Part, gates: tuple[str, ...] = ()) -> None:
+        """Begin a run, at the present time of the virtual clock if there is one."""
+        clock = self.conversation.clock
+        self.call(
+            Start(part, "real", None, gates) if clock is None else Start(part, "virtual", clock.now_ns, gates)
+        )
+
+    def call(self, call: Call) -> Answer | Description:
         """Make a call and wait for its answer. Lines that come before the answer are read, too."""
         asked_s = time.monotonic()
-        number = self.ask(call, 0, before_sending)
+        number = self.ask(call)
         said: Incoming | None = None
         try:
             while self.conversation.is_open(number):
@@ -282,3 +288,13 @@ class Drive:
     seed: int
     operations: int
     tell: Callable[[int], None]
+
+    @property
+    def virtual(self) -> bool:
+        return self.session.conversation.clock is not None
+
+    @property
+    def clock(self) -> VirtualClock:
+        clock = self.session.conversation.clock
+        assert clock is not None, "only in virtual time"
+        return clock

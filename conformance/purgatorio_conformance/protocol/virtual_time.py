@@ -11,11 +11,11 @@ from __future__ import annotations
 import heapq
 import random
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM, BoundaryPlan
+from purgatorio_conformance.protocol.conversation import VirtualClock
 from purgatorio_conformance.protocol.message import (
     MAX_TIME_NS,
     Add,
@@ -25,7 +25,6 @@ from purgatorio_conformance.protocol.message import (
     Gauge,
     Quiesce,
     Register,
-    Start,
 )
 from purgatorio_conformance.protocol.session import Drive, Session
 from purgatorio_conformance.protocol.timeline import TimedCall
@@ -54,24 +53,6 @@ _CLOSELY: Final = 4_000
 """So many deadlines are tested from all sides. Around later deadlines, the clock stops only at ticks."""
 
 
-@dataclass
-class VirtualClock:
-    """The driver's clock: a number that only `advance` moves."""
-
-    now_ns: int = 0
-
-    def __call__(self) -> int:
-        return self.now_ns
-
-    def to(self, now_ns: int) -> Callable[[], None]:
-        """Returns a function that moves the clock to this time."""
-
-        def move() -> None:
-            self.now_ns = now_ns
-
-        return move
-
-
 def start_of_clock(seed: int, description: Description, *, later: int = 0) -> int:
     """The start of virtual time: random by the seed, and early enough that a run ends before `MAX_TIME_NS`. `later`:
     shifts the choice, so that the runs of one seed start at different places."""
@@ -89,11 +70,12 @@ def longest_jump_ns(description: Description) -> int:
     return max(1, jump_ns // description.unit_ns) * description.unit_ns
 
 
-def drive_virtual(drive: Drive, clock: VirtualClock, dues: Sequence[TimedCall], manner: Manner) -> str:
+def drive_virtual(drive: Drive, dues: Sequence[TimedCall], manner: Manner) -> str:
     """Make the calls of the plan, then of the boundary plan. Returns what was left out. Raises SubjectFailed."""
     session, description, part = drive.session, drive.description, drive.part
+    clock = drive.clock
     run = _VirtualRun(session, clock, description, random.Random(f"jumps/{drive.seed}"), manner)
-    session.call(Start(part, "virtual", clock.now_ns))
+    session.start(part)
     reach = BoundaryPlan(run, description, part, drive.seed)
     if drive.operations >= REACHES_FROM:
         if part == "purgatory" and manner == "plan":
@@ -212,7 +194,7 @@ class _VirtualRun:
             self._advance(until_ns)
 
     def _advance(self, now_ns: int) -> None:
-        self._session.call(Advance(now_ns), self._clock.to(now_ns))
+        self._session.call(Advance(now_ns))
         if self._looks and self._listens and self._deadlines and self._deadlines[0] <= now_ns:
             self._looks -= 1
             self._listen_for_what_is_due()
