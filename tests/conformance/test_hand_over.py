@@ -23,7 +23,7 @@ from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.event_loop import VirtualLoop
 from purgatorio_conformance.suite.gated import UNITS, of_purgatory, play
-from purgatorio_conformance.suite.in_process import describe_purgatory
+from purgatorio_conformance.suite.in_process import describe
 from purgatorio_conformance.suite.probe import Probe
 from purgatorio_spec.show.text import render
 
@@ -382,7 +382,7 @@ def test_a_unit_that_is_handed_over_twice_is_found(bug: str) -> None:
 def test_time_outs_are_told() -> None:
     """Without them, the driver cannot count the units."""
     with pytest.raises(Misbehaved, match="it must report on_expiration"):
-        check_description(describe_purgatory(replace(PROMISE, lacks=dict(PROMISE.lacks, expiry="none"))))
+        check_description(describe(replace(PROMISE, lacks=dict(PROMISE.lacks, expiry="none")), "purgatory"))
 
 
 @pytest.mark.slow

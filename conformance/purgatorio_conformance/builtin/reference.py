@@ -33,7 +33,7 @@ from purgatorio_conformance.protocol.session import Listener
 from purgatorio_conformance.subject.plan import MS, Plan
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.gated import AdapterSubject
-from purgatorio_conformance.suite.in_process import LANES, DrivenPurgatory, describe_purgatory
+from purgatorio_conformance.suite.in_process import LANES, DrivenPurgatory, describe
 from purgatorio_conformance.suite.probe import Probe
 from purgatorio_conformance.suite.stage import RunEnded
 
@@ -67,7 +67,7 @@ class ReferenceSubject(DrivenSubject):
             return "source"
 
     def driven(self, plan: Plan, listener: Listener) -> AdapterSubject:
-        virtual = describe_purgatory(replace(self.promise, version=self.version))
+        virtual = describe(replace(self.promise, version=self.version), "purgatory")
         kept = (one for one in virtual.capabilities if one != "virtual-time")
         description = replace(virtual, capabilities=("real-time", *kept), unit_ns=MS, gates=())
         makes = partial(DrivenPurgatory, self.promise, partial(_Adapter, self.intrusive))

@@ -130,7 +130,7 @@ class FailedRun:
             again = self.trace.with_name(f"{run_of_file(self.trace)}-deadlock.jsonl")
             if not failure.slow and (proof := self._deadlock(again, failure.stuck and not failure.idle)):
                 return breaks("P3", "deadlock", f"{failure.why}; its trace is {again.name}; {proof}")
-            if self.killed and not failure.stuck and (why := self._endless()):
+            if self.killed and not failure.stuck and (why := self._works_without_end()):
                 return breaks("P3", "endless", f"{failure.why}; {why}")
             if late := self.account.late:
                 clause, lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
@@ -159,7 +159,9 @@ class FailedRun:
             hung = failure is None or (failure.kind == "hang" and again.under_way and not failure.slow)
             return again.unanswered if hung else None
 
-        if not self.virtual or self._never_began():
+        oldest = self.account.oldest
+        # No promise applies before the answer to `start`.
+        if not self.virtual or (oldest is not None and isinstance(oldest[1], Start)):
             return ""
         if first is not None and comes_of_order(first, self.account.unanswered, unanswered):
             return AGAIN
@@ -168,14 +170,8 @@ class FailedRun:
         again, failure = self.again(path, None, None)
         hung = failure is not None and failure.kind == "hang" and failure.stuck
         # With gates, the number of a call may differ between runs.
-        same = (
-            again.unanswered == self.account.unanswered if self.held else again.oldest == self.account.oldest
-        )
+        same = again.unanswered == self.account.unanswered if self.held else again.oldest == oldest
         return TWICE if hung and same else ""
-
-    def _never_began(self) -> bool:
-        """Whether the subject did not answer `start`. No promise applies before that."""
-        return self.account.oldest is not None and isinstance(self.account.oldest[1], Start)
 
     def _is_raced(self) -> bool:
         """Whether a call ends with an error only in some order of threads. The second trace is next to the first."""
@@ -220,6 +216,9 @@ class FailedRun:
         seen = self._tried(crowd, hasty, refused_adds=False)
         return CROWD.format(many) if seen == "refused" else ""
 
+    def _works_without_end(self) -> str:
+        return FEW if self._is_endless() else ON_AND_ON if self._works_on() else ""
+
     def _is_endless(self) -> bool:
         """For calls made one at a time: whether the call that uses the CPU without end does so again in a new process,
         after all calls about a few tasks or operations, at the same times. An `advance` by many ticks is divided."""
@@ -239,13 +238,8 @@ class FailedRun:
             replace(self.limits, silence_s=_PATIENCE * self.limits.silence_s, work_s=work_s)
             for work_s in (_HASTY_S, _ENDLESS_S)
         )
-        tries = itertools.count()
-
-        def works_long(some: tuple[str, ...]) -> bool:
-            return next(tries) < _TRIES and self._tried(about(whole, *some), hasty) == "endless"
-
-        asked = everything(whole)
-        few = fewest(asked, works_long, lambda kept: len(kept) <= _FEW_MOST) if works_long(asked) else asked
+        few = self._fewest(whole, hasty, "endless", _FEW_MOST)
+        few = everything(whole) if few is None else few
         return len(few) <= _FEW_MOST and self._tried(about(whole, *few), patient) == "endless"
 
     def _crashes(self) -> str:
@@ -253,18 +247,23 @@ class FailedRun:
         An empty text if it does not, or with pauses or in real time."""
         if not self.virtual or self.held or self.account.oldest is None:
             return ""
-        whole = script_of(self.trace, self.part, last=self.account.oldest[1])
+        few = self._fewest(
+            script_of(self.trace, self.part, last=self.account.oldest[1]), self.limits, "crashes", 1
+        )
+        return CRASH.format(len(few)) if few and len(few) <= _ALONE_MOST else ""
+
+    def _fewest(
+        self, whole: Script, limits: ChildLimits, kind: FailureKind, enough: int
+    ) -> tuple[str, ...] | None:
+        """A few tasks or operations of the script, until they are `enough`, that fail with `kind`; None if all do
+        not."""
         tries = itertools.count()
 
-        def crashes(some: tuple[str, ...]) -> bool:
-            return next(tries) < _TRIES and self._tried(about(whole, *some), self.limits) == "crashes"
+        def fails(some: tuple[str, ...]) -> bool:
+            return next(tries) < _TRIES and self._tried(about(whole, *some), limits) == kind
 
         asked = everything(whole)
-        few = fewest(asked, crashes, lambda kept: len(kept) <= 1) if crashes(asked) else ()
-        return CRASH.format(len(few)) if 0 < len(few) <= _ALONE_MOST else ""
-
-    def _endless(self) -> str:
-        return FEW if self._is_endless() else ON_AND_ON if self._works_on() else ""
+        return fewest(asked, fails, lambda kept: len(kept) <= enough) if fails(asked) else None
 
     def _works_on(self) -> bool:
         """Whether a call that uses the CPU without end does so again in a new process, after one of the orders since

@@ -614,17 +614,16 @@ class Play:
             if calls:
                 lane = next(iter(calls))
                 return {lane: calls[lane]}
-            return {"all": self._go_all(standing)} if standing else {}
+            # A callback that fails is resumed alone.
+            if standing and self.program.fault:
+                return {"all": self._go(standing[0])}
+            return {"all": NextAction(lambda: self.plays.go(standing))} if standing else {}
         places = [" ".join(self._where(hold)) for hold in standing]
         goes = {
             f"{place} {places[:number].count(place)}": self._go(hold)
             for number, (hold, place) in enumerate(zip(standing, places, strict=True))
         }
         return goes | calls
-
-    def _go_all(self, standing: Sequence[Hold]) -> NextAction:
-        """Resume all threads together; only the first thread if the program has a callback that fails."""
-        return self._go(standing[0]) if self.program.fault else NextAction(lambda: self.plays.go(standing))
 
     def _go(self, hold: Hold) -> NextAction:
         return NextAction(lambda: self.plays.go([hold], fail=self._fails(hold)), hold.thread, within=True)

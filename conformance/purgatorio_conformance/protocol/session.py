@@ -3,7 +3,6 @@ closed its input, or hangs."""
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -192,18 +191,13 @@ class Session:
 
     def hear_on(self) -> Incoming:
         """The next message. Raises SubjectFailed if none comes."""
-        said = self.hear(self._limits.silence_s)
-        for waited in itertools.count(1):
-            if said is not None:
-                return said
-            if waited >= _PATIENCE or not self._child.works(self._limits.silence_s):
-                break
-            said = self.hear(self._limits.silence_s)
-        why = ", in a function that it entered and has not left"
-        raise self._child.silent(waited * self._limits.silence_s, why)
+        while (said := self.hear(self._limits.silence_s)) is None:
+            if not self._goes_on():
+                why = ", in a function that it entered and has not left"
+                raise self._child.silent(self._limit_s(), why)
+        return said
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
-        """The failure of the peer, for misbehavior that the caller found."""
         return self._child.failed(kind, why)
 
     def finish(self) -> None:

@@ -90,30 +90,18 @@ def shortest(
     script: Script,
     clause: str,
     operation: str,
-    *,
-    budget: Budget | None = None,
+    budget: Budget,
+    shows: Callable[[Played], bool] | None = None,
+    last: Callable[[], ScriptPlayer] | None = None,
 ) -> Shortest | None:
-    """The shortest script found, from a script that broke `clause` for `operation` (or for a call or reading).
-    `player`: starts the program. No execution begins after the `budget`.
+    """The shortest script found, from a script that broke `clause` for `operation` (or for a call or reading), or that
+    `shows` another failure. `player`: starts the program; `last`: starts it for the proof. No execution begins after
+    the `budget`.
 
     None if the violation does not repeat, as with a program that behaves differently each time, or if the program
     misbehaves during the search.
     """
-    return _shortest(
-        player, player, script, clause, operation, lambda played: breaks(played, clause), budget or Budget()
-    )
-
-
-def _shortest(
-    player: Callable[[], ScriptPlayer],
-    last: Callable[[], ScriptPlayer],
-    script: Script,
-    clause: str,
-    operation: str,
-    shows: Callable[[Played], bool],
-    budget: Budget,
-) -> Shortest | None:
-    """A script that `shows` the failure, also with a program that `last` starts."""
+    shows = shows or (lambda played: breaks(played, clause))
     with suppress(SubjectFailed):
         with closing(player()) as tries:
             before_s = budget.driven_s
@@ -126,7 +114,7 @@ def _shortest(
             search = ScriptSearch(is_shown, tries.description, budget)
             found = search.reduced(script, operation)
         if found is not None:
-            with closing(last()) as fresh:
+            with closing((last or player)()) as fresh:
                 played = fresh.tried(found)
             if shows(played):
                 recording = RecordedRun(played.header, played.events)
@@ -157,7 +145,7 @@ def shortest_of_trace(
     # Calls after the violation are not needed, unless the violation is a missing event.
     for until, first in product((True, False), [cause.examples[0] for cause in causes]):
         script = script_of(trace, subject.part, max(first.events) if until else None)
-        found = shortest(subject.player, script, clause, first.subject, budget=budget)
+        found = shortest(subject.player, script, clause, first.subject, budget)
         if found is not None:
             return found
     return None
@@ -193,7 +181,7 @@ def shortest_failure(
     )
     script = script_of(trace, subject.part, last=last)
     whose = last.id if isinstance(last, Add | Register) else ""
-    return _shortest(hasty, patient, script, kind, whose, shows, Budget(seconds))
+    return shortest(hasty, script, kind, whose, Budget(seconds), shows, patient)
 
 
 def _shorter(

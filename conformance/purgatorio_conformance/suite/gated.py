@@ -53,8 +53,7 @@ from purgatorio_conformance.suite.in_process import (
     DrivenPurgatory,
     DrivenTimer,
     InProcess,
-    describe_purgatory,
-    describe_timer,
+    describe,
 )
 from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files
@@ -178,20 +177,17 @@ class AdapterSubject(CommandSubject):
 
 
 def of_purgatory(promise: Promise, factory: PurgatoryFactory) -> AdapterSubject:
-    makes = partial(DrivenPurgatory, promise, factory)
-    return _adapter(promise, "purgatory", describe_purgatory(promise), makes)
+    return _adapter(promise, "purgatory", partial(DrivenPurgatory, promise, factory))
 
 
 def of_timer(promise: Promise, factory: TimerFactory) -> AdapterSubject:
-    return _adapter(promise, "timer", describe_timer(promise), partial(DrivenTimer, promise, factory))
+    return _adapter(promise, "timer", partial(DrivenTimer, promise, factory))
 
 
-def _adapter(
-    promise: Promise, part: Part, description: Description, makes: Callable[[Stage, int], Driven]
-) -> AdapterSubject:
+def _adapter(promise: Promise, part: Part, makes: Callable[[Stage, int], Driven]) -> AdapterSubject:
     return AdapterSubject(
         (),
-        description,
+        describe(promise, part),
         part,
         "virtual-plan",
         promise.subject,
@@ -375,7 +371,7 @@ def scenarios_of(
     part: Part, promise: Promise, description: Description | None = None
 ) -> tuple[SuiteScenario, ...]:
     """All long runs of a part, in the order in which they are made. `description`: that of a program."""
-    description = description or (describe_timer if part == "timer" else describe_purgatory)(promise)
+    description = description or describe(promise, part)
     empty = None if any(scope(part, scope_delays(description), description)) else _TOO_SHORT
     planned, needs = (_CLAUSES[part], ()) if part == "timer" else ((*_CLAUSES[part], "P4"), ("expiry",))
     raced = tuple(clause for clause in _CLAUSES[part] if clause != "T2")

@@ -21,7 +21,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FrameType
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import orjson
 
+from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.message import MAX_TIME_NS, REPORTABLE, SPOKEN, STEP, Description
 from purgatorio_conformance.protocol.rule import written
 from purgatorio_conformance.subject.at_work import AtWork, ProcessThreads
@@ -65,22 +65,21 @@ _CLOSES_S: Final = 10.0
 """The limit of the adapter's last `close`, in seconds."""
 
 
-def describe_purgatory(promise: Promise) -> Description:
-    """The promise of a purgatory, as a description of the protocol."""
-    untold = {"timer_add", "timer_cancel", "timer_fire"} if "timer" in promise.lacks else set()
-    untold |= {"on_expiration"} if "expiry" in promise.lacks else set()
-    reports = tuple(f for f in REPORTABLE if f not in untold)
-    return _described(promise, "purgatory", ("cancel-for-key", "force", "gauges", "raising"), reports)
+_LACKS_OF: Final[Mapping[Part, Sequence[str]]] = {
+    "timer": ("cancel", "size", "raising"),
+    "purgatory": ("cancel-for-key", "force", "gauges", "raising"),
+}
+"""The subject has the capabilities of these lacks, unless it declares the lack."""
 
 
-def describe_timer(promise: Promise) -> Description:
-    """The promise of a timer, as a description of the protocol."""
-    described = _described(promise, "timer", ("cancel", "size", "raising"), ("timer_fire",))
-    return replace(described, catch_up=promise.catch_up, turn=promise.turn)
-
-
-def _described(promise: Promise, part: str, lacks: Sequence[str], reports: tuple[str, ...]) -> Description:
-    """`lacks`: the subject has the capabilities of these lacks, unless it declares the lack."""
+def describe(promise: Promise, part: Part) -> Description:
+    """The promise of a timer or purgatory, as a description of the protocol."""
+    lacks, untold = _LACKS_OF[part], set[str]()
+    if "timer" in promise.lacks:
+        untold = {"timer_add", "timer_cancel", "timer_fire"}
+    if "expiry" in promise.lacks:
+        untold |= {"on_expiration"}
+    reports = ("timer_fire",) if part == "timer" else tuple(f for f in REPORTABLE if f not in untold)
     has = (CAPABILITIES[lack] for lack in lacks if lack not in promise.lacks)
     capabilities = [part, "virtual-time", *has, *promise.offers]
     if "other-keys" in promise.lacks:
@@ -105,6 +104,8 @@ def _described(promise: Promise, part: str, lacks: Sequence[str], reports: tuple
         most_delay_ns=min(promise.longest_delay_ns or most_ns, most_ns),
         lanes=LANES if promise.has_threads else 1,
         gates=(*reports, STEP),
+        catch_up=promise.catch_up,
+        turn=promise.turn,
     )
 
 
