@@ -1,7 +1,7 @@
 """The reference, plugged into the conformance suite as a user would: adapters of a few lines around public names."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -15,12 +15,11 @@ from purgatorio import (
     QueuedExecutor,
     SystemTimer,
     Timer,
-    TimerTask,
 )
 from purgatorio.faults import ContainFaults
 from purgatorio.sync import Lock
 from purgatorio.timer import IntrusiveTimer
-from purgatorio_conformance.builtin.reference import ProbedOperation
+from purgatorio_conformance.builtin.reference import ProbedOperation, PurgatoryAdapter, ToldTimer
 from purgatorio_conformance.suite.contract import Promise
 from purgatorio_conformance.suite.probe import Probe
 from purgatorio_stress.recorded import DIALECTS
@@ -73,71 +72,31 @@ hashed_wheel = partial(any_timer, HashedWheel)
 intrusive_timer = partial(any_timer, IntrusiveTimer)
 
 
-class ToldTimer:
-    def __init__(self, timer: Timer) -> None:
-        self.timer = timer
-
-    def add(self, task: TimerTask) -> None:
-        assert isinstance(task, ProbedOperation)
-        task.probe.timer_add(lambda: self.timer.add(task))
-
-    def cancel(self, task: TimerTask) -> None:
-        self.timer.cancel(task)
-
-    def advance_clock(self, timeout_ms: int) -> bool:
-        return self.timer.advance_clock(timeout_ms)
-
-    def size(self) -> int:
-        return self.timer.size()
-
-    def close(self) -> None:
-        self.timer.close()
-
-
-class AnyPurgatory:
+class AnyPurgatory(PurgatoryAdapter):
     def __init__(self, promise: Promise) -> None:
         self.clock, self.executor = ManualClock(), QueuedExecutor(faults=Quiet())
         tick_ms, size = promise.tick_ns // NS_PER_MS, promise.wheel_size or 8
         timer = SystemTimer(
             "t", tick_ms=tick_ms, wheel_size=size, clock=self.clock, executor=self.executor, faults=Quiet()
         )
-        self.dialect = promise.profile
-        self.purgatory: Purgatory[ProbedOperation] = Purgatory(
-            "p",
-            ToldTimer(timer),
-            purge_interval=promise.purge_interval or 0,
-            reaper=False,
-            faults=Quiet(),
+        interval = promise.purge_interval or 0
+        purgatory = Purgatory[ProbedOperation](
+            "p", ToldTimer(timer), purge_interval=interval, reaper=False, faults=Quiet()
         )
-        self.operations: dict[Probe, ProbedOperation] = {}
+        super().__init__(purgatory, promise.profile)
 
     def operation(self, probe: Probe) -> ProbedOperation:
-        return ProbedOperation(probe, self.dialect, Quiet())
+        return ProbedOperation(probe, self.profile, Quiet())
 
     def register(self, probe: Probe) -> bool:
-        operation = self.operations[probe] = self.operation(probe)
-        done = self.purgatory.try_complete_else_watch(operation, probe.keys)
+        done = super().register(probe)
         self.executor.run_all()
         return done
-
-    def check(self, key: str) -> int:
-        return self.purgatory.check_and_complete(key)
-
-    def force(self, probe: Probe) -> bool:
-        return self.operations[probe].force_complete()
 
     def advance(self, by_ns: int) -> None:
         self.clock.advance(by_ns // NS_PER_MS)
         self.purgatory.pass_time(0)
         self.executor.run_all()
-
-    def cancel_for_key(self, key: str) -> Sequence[Probe]:
-        given_back = self.purgatory.cancel_for_key(key)
-        return [operation.probe for operation in given_back if isinstance(operation, ProbedOperation)]
-
-    def gauges(self) -> tuple[int, int] | tuple[int, int, int]:
-        now = self.purgatory.gauges()
-        return now.purgatory_size, now.num_delayed_operations
 
 
 class GroupedOperation(ProbedOperation):
@@ -164,7 +123,7 @@ class GroupedPurgatory(AnyPurgatory):
         return self.locks.setdefault(key, threading.RLock())
 
     def operation(self, probe: Probe) -> ProbedOperation:
-        operation = GroupedOperation(probe, self.dialect, Quiet())
+        operation = GroupedOperation(probe, self.profile, Quiet())
         operation.groups = self.group
         return operation
 

@@ -34,6 +34,8 @@ PLAN = make_plan(1, 20, 1, 1_000_000)
 QUICK = ChildLimits(silence_s=1.5, total_s=60.0, lines=5_000)
 """So short a silence is a failure of subjects that are meant to fall silent, and only of those."""
 PATIENT = ChildLimits(silence_s=30.0, total_s=60.0, lines=5_000)
+WAYS = re.findall(r"^(\S+): .* => (\S+): (.*)$", BAD.with_name("misbehaviours.txt").read_text(), re.MULTILINE)
+GATED = ("gate-stuck", "gate-goes-on", "gate-dies")
 
 
 def command(how: str = "") -> list[str]:
@@ -46,9 +48,11 @@ def subject(how: str, limits: ChildLimits, mode: Mode = "virtual-plan") -> Comma
     return next(one for one in found if one.mode == mode)
 
 
-def record(how: str, folder: Path, limits: ChildLimits = PATIENT) -> tuple[SubjectFailed, ReadRun]:
+def record(
+    how: str, folder: Path, limits: ChildLimits = PATIENT, mode: Mode = "virtual-plan"
+) -> tuple[SubjectFailed, ReadRun]:
     with pytest.raises(SubjectFailed) as caught:
-        subject(how, limits).run(PLAN, folder / "run.jsonl", silent)
+        subject(how, limits, mode).run(PLAN, folder / "run.jsonl", silent)
     assert caught.value.trace == folder / "run.jsonl"
     return caught.value, read_run(folder / "run.jsonl")
 
@@ -160,55 +164,12 @@ def test_a_crash_that_comes_again_breaks_a_promise(
     assert record(how, tmp_path)[0].kind == ("crashes" if how == "crash" else "died")
 
 
-@pytest.mark.parametrize(
-    ("how", "kind", "why"),
-    [
-        ("hang", "deadlock", "P3 is broken: silent for 1.5 s, with call 4 (advance) not answered"),
-        ("close-output", "closed-output", "closed its output, but did not exit"),
-        ("close-input", "closed-input", "closed its standard input, but did not exit"),
-        ("live-on", "hang", "is still alive 1.5 s after it was stopped"),
-    ],
-)
-def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
-    """Four ways to be silent, each of its own kind, after a silence that the caller chooses."""
-    failure, run = record(how, tmp_path, QUICK)
-    assert failure.kind == kind
-    assert why in failure.why
-    assert run.end is None
-    assert run.count("timer_add") > 0, "what came before is kept"
-
-
-@pytest.mark.parametrize(
-    ("how", "kind", "why"),
-    [
-        ("die", "died", "ended with exit status 7 with call"),
-        ("die-quietly", "died", "ended with exit status 0 with call"),
-        ("be-killed", "died", "by signal 9"),
-        ("detach", "died", "ended with exit status 0 with call"),
-        ("bad-end", "died", "ended with exit status 3 after it was stopped"),
-        ("rubbish", "rubbish", "Listening on port 8080"),
-        ("binary", "rubbish", "not JSON"),
-        ("unknown-field", "rubbish", "field 'result': unknown field"),
-        ("undeclared", "rubbish", "on_expiration, which its description does not declare"),
-        ("endless-line", "flood", "a line of more than 65536 bytes"),
-        ("endless-events", "flood", "ran more than 64 times"),
-        ("answer-twice", "answered-twice", "was answered before"),
-        ("answer-stop-twice", "answered-twice", "was answered before"),
-        ("answer-another", "wrong-id", "which the driver never made"),
-        ("unknown-task", "wrong-id", "'nobody', which was never added"),
-        (
-            "answer-early",
-            "rubbish",
-            "while no call was under way, in virtual time: answer a call only when",
-        ),
-        ("refuse", "raises", "P3 is broken: advance ended with 'OutOfMemory'; the same error comes"),
-        ("refuse-crowd", "raises", "with only the 2 tasks or operations that waited"),
-        ("refuse-crowd-late", "refused", "advance ended with 'OutOfMemory'"),
-    ],
-)
+@pytest.mark.parametrize(("how", "kind", "why"), WAYS, ids=[how for how, *_ in WAYS])
 def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
     """The text names what was said or done, and what came before is kept, without an end record."""
-    failure, run = record(how, tmp_path)
+    falls_silent = "1.5 s" in why or "did not exit" in why
+    mode: Mode = "virtual-gates" if how in GATED else "virtual-plan"
+    failure, run = record(how, tmp_path, QUICK if falls_silent else PATIENT, mode)
     assert (failure.kind, why in failure.why) == (kind, True), failure.why
     assert run.end is None
     assert run.count("timer_add") > 0
@@ -374,24 +335,6 @@ def test_errors_that_nobody_asked_for_are_no_pass(how: str, kind: FailureKind, t
     assert str(check_files([tmp_path / "run.jsonl"]).verdict) == "PASS", "by its clauses alone"
 
 
-@pytest.mark.parametrize(
-    ("how", "kind", "why"),
-    [
-        ("gate-stuck", "hang", "silent for 1.5 s, with call"),
-        ("gate-goes-on", "rubbish", "at 'timer_fire', without a release"),
-        ("gate-dies", "died", "ended with exit status 7 with call"),
-    ],
-)
-def test_misbehaviour_at_a_gate_has_its_kind(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
-    """Where no word that it may go on was said, or where it was and nothing comes of it."""
-    limits = QUICK if how == "gate-stuck" else PATIENT
-    gated = subject(how, limits, "virtual-gates")
-    with pytest.raises(SubjectFailed) as caught:
-        gated.run(make_plan(1, 200, 1, 1_000_000), tmp_path / "run.jsonl", silent)
-    assert (caught.value.kind, why in caught.value.why) == (kind, True), caught.value.why
-    assert read_run(tmp_path / "run.jsonl").end is None
-
-
 def test_what_a_play_leaves_behind_may_hang_a_later_one(tmp_path: Path) -> None:
     """By itself that one does not; after all the plays before it, it does so again."""
     limits = replace(QUICK, silence_s=0.5)
@@ -401,12 +344,6 @@ def test_what_a_play_leaves_behind_may_hang_a_later_one(tmp_path: Path) -> None:
     assert caught.value.kind == "deadlock", caught.value.why
     assert caught.value.why.endswith(failed_run.TWICE)
     assert (tmp_path / "run-deadlock.jsonl").exists()
-
-
-def test_a_stop_that_nobody_asked_for_is_rubbish(tmp_path: Path) -> None:
-    """In a run without gates nobody would ever let it go."""
-    failure, _ = record("gate-unasked", tmp_path)
-    assert (failure.kind, "where no gate was requested" in failure.why) == ("rubbish", True), failure.why
 
 
 def test_the_twin_that_behaves_at_its_gates_is_recorded_to_its_end(tmp_path: Path) -> None:

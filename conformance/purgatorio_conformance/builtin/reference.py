@@ -70,7 +70,7 @@ class ReferenceSubject(DrivenSubject):
         virtual = describe(replace(self.promise, version=self.version), "purgatory")
         kept = (one for one in virtual.capabilities if one != "virtual-time")
         description = replace(virtual, capabilities=("real-time", *kept), unit_ns=MS, gates=())
-        makes = partial(DrivenPurgatory, self.promise, partial(_Adapter, self.intrusive))
+        makes = partial(DrivenPurgatory, self.promise, partial(_RealTime, self.intrusive))
         return AdapterSubject(
             (), description, "purgatory", self.mode, self.name, listener=listener, makes=makes
         )
@@ -135,7 +135,7 @@ class ProbedOperation(DelayedOperation):
         self.probe.timer_fire(super().run)
 
 
-class _ToldTimer:
+class ToldTimer:
     """A timer that tells of the adds of operations, and counts the turns of the reaper."""
 
     def __init__(self, timer: Timer) -> None:
@@ -154,29 +154,22 @@ class _ToldTimer:
         return self._timer.advance_clock(timeout_ms)
 
 
-class _Adapter:
-    def __init__(self, intrusive: bool, promise: Promise) -> None:
-        kind = IntrusiveTimer if intrusive else SystemTimer
-        self._profile, self._tick_ms = promise.profile, promise.tick_ns // MS
-        self._timer = _ToldTimer(
-            kind(
-                "reference",
-                tick_ms=self._tick_ms,
-                wheel_size=promise.wheel_size or 20,
-                clock=MonotonicClock(),
-            )
-        )
-        self._purgatory: Purgatory[ProbedOperation] = Purgatory(
-            "reference", self._timer, purge_interval=PURGE_INTERVAL, complete_at_shutdown=False
-        )
+class PurgatoryAdapter:
+    """The suite's adapter of a purgatory of the reference. `profile`: the name of its dialect."""
+
+    def __init__(self, purgatory: Purgatory[ProbedOperation], profile: str) -> None:
+        self.purgatory, self.profile = purgatory, profile
         self._operations: dict[Probe, ProbedOperation] = {}
 
+    def operation(self, probe: Probe) -> ProbedOperation:
+        return ProbedOperation(probe, self.profile)
+
     def register(self, probe: Probe) -> bool:
-        operation = self._operations[probe] = ProbedOperation(probe, self._profile)
-        return self._purgatory.try_complete_else_watch(operation, probe.keys)
+        operation = self._operations[probe] = self.operation(probe)
+        return self.purgatory.try_complete_else_watch(operation, probe.keys)
 
     def check(self, key: str) -> int:
-        return self._purgatory.check_and_complete(key)
+        return self.purgatory.check_and_complete(key)
 
     def force(self, probe: Probe) -> bool:
         return self._operations[probe].force_complete()
@@ -185,11 +178,22 @@ class _Adapter:
         raise AssertionError("its time is real")
 
     def cancel_for_key(self, key: str) -> Sequence[Probe]:
-        return [one.probe for one in self._purgatory.cancel_for_key(key) if isinstance(one, ProbedOperation)]
+        return [one.probe for one in self.purgatory.cancel_for_key(key) if isinstance(one, ProbedOperation)]
 
-    def gauges(self) -> tuple[int, int]:
-        now = self._purgatory.gauges()
+    def gauges(self) -> tuple[int, int] | tuple[int, int, int]:
+        now = self.purgatory.gauges()
         return now.purgatory_size, now.num_delayed_operations
+
+
+class _RealTime(PurgatoryAdapter):
+    def __init__(self, intrusive: bool, promise: Promise) -> None:
+        kind, self._tick_ms = IntrusiveTimer if intrusive else SystemTimer, promise.tick_ns // MS
+        size, clock = promise.wheel_size or 20, MonotonicClock()
+        self._timer = ToldTimer(kind("reference", tick_ms=self._tick_ms, wheel_size=size, clock=clock))
+        purgatory = Purgatory[ProbedOperation](
+            "reference", self._timer, purge_interval=PURGE_INTERVAL, complete_at_shutdown=False
+        )
+        super().__init__(purgatory, promise.profile)
 
     def settle(self) -> None:
         """Wait until the executor is idle, and the reaper made a whole turn, in which it may purge."""
@@ -201,4 +205,4 @@ class _Adapter:
                 return
 
     def close(self) -> None:
-        self._purgatory.close()
+        self.purgatory.close()
