@@ -189,7 +189,6 @@ class _ToldTimes:
 
 
 def _thread(said: Mapping[str, Any], calls: Mapping[int, Mapping[str, Any]]) -> str:
-    """The thread of the trace on which the driver records an event."""
     if "during" in said:
         return f"caller-{calls[said['during']].get('lane', 0)}"
     return f"subject/{said['th']}" if "th" in said else "subject"

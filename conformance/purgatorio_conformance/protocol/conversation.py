@@ -233,7 +233,6 @@ class Conversation:
         return self.doubts.found(self._reports)
 
     def oldest(self) -> tuple[int, Call] | None:
-        """The oldest call without an answer, and its number."""
         return next(((number, one.call) for number, one in self._open.items()), None)
 
     def under_way(self) -> str | None:
@@ -321,7 +320,6 @@ class Conversation:
         return bool(self._open) and not self.standing()
 
     def is_open(self, number: int) -> bool:
-        """Whether this call waits for its answer."""
         return number in self._open
 
     def free(self, lane: int) -> bool:

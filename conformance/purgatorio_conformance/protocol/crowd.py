@@ -73,14 +73,12 @@ class TimerProgram(Caller):
 
     @property
     def fails(self) -> bool:
-        """Whether a task may raise."""
         return self.gated and self.can("failing")
 
     def can(self, capability: str) -> bool:
         return capability in self.description.capabilities
 
     def named(self) -> str:
-        """The name of a new task."""
         self.tasks.append(f"{self._name}-{len(self.tasks)}")
         return self.tasks[-1]
 

@@ -220,7 +220,6 @@ class CommandSubject:
 
     @property
     def virtual(self) -> bool:
-        """Whether the driver moves the clock."""
         return self.mode.startswith("virtual")
 
     @property
@@ -270,7 +269,6 @@ class CommandSubject:
 
     @property
     def tick_ns(self) -> int:
-        """See `Description.grain_ns`."""
         return self.description.grain_ns
 
     @property
@@ -279,7 +277,6 @@ class CommandSubject:
         return shape_of(self.description, self.part, virtual=self.virtual)
 
     def run_seeded(self, seed: int, ops: int, out_path: Path, progress: Progress) -> Path:
-        """Run the plan of a seed, with this many timers or operations."""
         return self.run(self.shape.make(seed, ops, self.threads, self.tick_ns), out_path, progress)
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
@@ -580,7 +577,6 @@ def _called(command: Sequence[str]) -> str:
 
 
 def _breaks_so_far(recording: StreamedRecording) -> bool:
-    """Whether the events so far break a promise."""
     recording.flush()
     # An error here does not end the run: the judgement of the whole trace reports it.
     with surviving("judging so far", []):

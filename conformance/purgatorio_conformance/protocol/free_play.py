@@ -163,7 +163,6 @@ def _plain(calls: Sequence[LaneCall]) -> list[Call]:
 
 
 def _come_to_rest(session: Session, most_s: float) -> bool:
-    """Wait until nothing is pending. Returns whether that is so."""
     until_s = time.monotonic() + most_s
     while session.conversation.pending and time.monotonic() < until_s:
         session.hear(_LOOK_S)

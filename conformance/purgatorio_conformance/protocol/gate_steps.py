@@ -381,9 +381,8 @@ class Steps:
         """Run one execution: a call runs to its steps, the other callers make their calls, then all threads finish."""
         if program.fresh:
             self._plays.start_anew((STEP,))
-        play = self._plays.begun(program, stop.beside)
-        self._plays.under_way = PlayedOrder(program.name, (), stop)
-        self._plays.make_all(play.named.before, play)
+        order = PlayedOrder(program.name, (), stop)
+        play = self._plays.begun(program, order, stop.beside)
         if stop.beside:
             while play.kept is None and play.can_call(0):
                 play.make(0)
@@ -405,7 +404,7 @@ class Steps:
         self._make_rest(play)
         # Count at the end: on a busy machine, a thread may come late to its step, and its call has further steps.
         self._stops_made = len(play.stopped)
-        self._plays.end(play, PlayedOrder(program.name, (), stop))
+        self._plays.end(play, order)
         leaves = program.enumerated and self._plays.part == "timer"
         if self._plays.clock is not None and (program.passes_time or leaves):
             # Otherwise leftover tasks would expire in the next execution, and be paused at their lines. If a subject

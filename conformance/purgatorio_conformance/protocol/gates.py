@@ -378,14 +378,12 @@ class GatedRun:
         possible."""
         if program.fresh:
             self._plays.start_anew(self._gates)
-        play = self._plays.begun(program)
-        if stop is not None:
-            play.steps = {(stop.lane, stop.place): stop.steps}
         made: list[_Choice] = []
         done: list[str] = []
         order = PlayedOrder(program.name, (), stop)
-        self._plays.under_way = None if program.volley else order
-        self._plays.make_all(play.named.before, play)
+        play = self._plays.begun(program, None if program.volley else order)
+        if stop is not None:
+            play.steps = {(stop.lane, stop.place): stop.steps}
         following = dict(enumerate(wanted))
         left = program.schedule.switches if isinstance(program.schedule, EveryOrder) else None
         thread = ""

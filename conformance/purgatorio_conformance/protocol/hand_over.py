@@ -160,12 +160,8 @@ class _Program:
     def _served(self) -> list[str]:
         """The operations that have got a unit."""
         conversation = self._session.conversation
-        known, pending, expired = (
-            conversation.known,
-            conversation.pending,
-            conversation.expired,
-        )
-        return [one for one in self._waits if one in known and one not in pending and one not in expired]
+        served = conversation.known - conversation.pending - conversation.expired
+        return [one for one in self._waits if one in served]
 
     def free(self) -> int:
         """The units that no operation has got. Below zero if more operations have got one."""

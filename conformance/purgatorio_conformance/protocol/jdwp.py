@@ -202,7 +202,6 @@ class Jvm:
         self._socket.close()
 
     def threads(self) -> Mapping[int, str]:
-        """The living threads of the JVM, with their names."""
         fields = _Fields(self._ask(1, 4))
         count = fields.number(4)
         if count > _THREADS_MOST:
@@ -271,7 +270,6 @@ class Jvm:
                 self._ask(15, 2, struct.pack(">Bi", kind, request))
 
     def go_on(self, thread: int) -> None:
-        """Resume a paused thread."""
         # The reply is not read: if the thread has ended meanwhile, there is nothing to resume.
         self._command(11, 3, _long(thread))
 

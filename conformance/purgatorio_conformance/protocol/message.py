@@ -15,7 +15,7 @@ from typing import Annotated, Final, get_args
 import orjson
 
 from purgatorio_conformance.protocol.rule import Items, Number, Text, decoded, written
-from purgatorio_conformance.subject.plan import MS
+from purgatorio_conformance.subject.plan import MS, accepted
 from purgatorio_spec.trace.parse import Refusal, shown
 from purgatorio_spec.trace.record import CATCH_UP, TURNS
 
@@ -362,8 +362,7 @@ class Description:
 
     def fit(self, delay_ns: int) -> int:
         """The delay, or the next larger or smaller one that the subject accepts; never below zero."""
-        up_ns = self.rounded(min(max(delay_ns, 0, self.least_delay_ns), self.most_delay_ns))
-        return up_ns if up_ns <= self.most_delay_ns else up_ns - self.unit_ns
+        return accepted(delay_ns, self.unit_ns, max(0, self.least_delay_ns), self.most_delay_ns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,6 @@ class _Naps:
             self._woke_s[processor] = now_s
 
     def begin(self) -> None:
-        """Forget the naps that are over."""
         self._longest_s = _NAP_S
 
     def longest_s(self) -> float:

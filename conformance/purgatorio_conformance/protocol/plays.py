@@ -160,14 +160,18 @@ class Plays:
         assert self.clock is not None, "it is called in virtual time"
         self.make_all([Advance(self.clock.now_ns + self.description.rounded(by_ns))])
 
-    def begun(self, program: SmallProgram, beside: str = "") -> Play:
-        """Begin the next execution. The first thread that comes to the pause point `beside` stays paused there."""
+    def begun(self, program: SmallProgram, order: PlayedOrder | None, beside: str = "") -> Play:
+        """Begin the next execution with the calls before the callers. `order`: its order, if it can be executed again.
+        The first thread that comes to the pause point `beside` stays paused there."""
         # A requested error of an earlier program does not excuse an error in this one.
         self.session.conversation.fails = False
         self._said = 0
         self._begun_ns = 0 if self.clock is None else self.clock.now_ns
         self._asked_ns = {}
-        return Play(self, program, len(self.played) + 1, beside)
+        play = Play(self, program, len(self.played) + 1, beside)
+        self.under_way = order
+        self.make_all(play.named.before, play)
+        return play
 
     def end(self, play: Play, order: PlayedOrder) -> None:
         """Make the last calls of the program. Then check for late events, errors and broken promises."""
@@ -187,7 +191,6 @@ class Plays:
         self._look_for_broken()
 
     def _look_for_broken(self) -> None:
-        """Judge the trace from time to time."""
         if self._judge is not None and not self.broken and len(self.played) >= self._judged_at:
             self._judged_at *= _JUDGED_AGAIN
             self.broken = self._judge()
@@ -198,9 +201,8 @@ class Plays:
         late by more than `leap_ns`, so an event after this jump violates its clause."""
         assert self.clock is not None, "it is for virtual time"
         self.start(program.places)
-        play = self.begun(program)
         order = self.in_turn_now = PlayedOrder(program.name, ())
-        self.make_all(play.named.before, play)
+        play = self.begun(program, None)
         before_ns = self.clock.now_ns
         # After a loss, the execution makes no more calls: a late event would hide the loss.
         while not self.broken and (acts := self.acts(play)):
@@ -420,7 +422,6 @@ class Plays:
         return self._hear(0.0) is None
 
     def ask(self, call: Call, lane: int = 0, hold: int | None = None, steps: tuple[int, ...] = ()) -> None:
-        """Make a call without waiting for its answer."""
         if self.clock is not None and isinstance(call, Add | Register | Reset):
             self._asked_ns[call.id] = self.clock.now_ns
         self.session.ask(call, lane, hold=hold, steps=steps)
@@ -448,7 +449,6 @@ class Plays:
     def expire(
         self, operation: str, lane: int, delay_ns: int, begun_s: float, steps: tuple[int, ...]
     ) -> None:
-        """Let the deadline of an operation or task pass."""
         if self.clock is not None:
             self.ask(Advance(self.clock.now_ns + delay_ns + self.late_ns), lane, steps=steps)
             return

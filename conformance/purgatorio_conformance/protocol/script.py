@@ -78,7 +78,6 @@ class Played:
     failure: SubjectFailed | None = None
 
     def recording(self, run: str) -> RecordedRun:
-        """The recording, as a run of this name."""
         why = "" if self.failure is None else str(self.failure)
         return RecordedRun(replace(self.header, run=run), self.events, why)
 
@@ -132,7 +131,6 @@ class Caller:
 
     @property
     def now_ns(self) -> int:
-        """The time of the driver's clock."""
         clock = self.session.conversation.clock
         assert clock is not None, "only in virtual time"
         return clock.now_ns
@@ -181,7 +179,6 @@ class Caller:
         """Called when a thread is paused, before the calls planned there."""
 
     def carry_out(self, script: Script, description: Description) -> None:
-        """Execute the script, with its own `start`."""
         self.make(Start(script.part, "virtual", script.start_ns, script.gates()))
         for step in script.calls:
             if isinstance(step, AtGate):
@@ -255,7 +252,6 @@ class ScriptPlayer:
         return tuple(self._lines)
 
     def close(self) -> None:
-        """End the subject."""
         child, self._child = self._child, None
         if child is not None:
             self._driven_s += child.driven_s()

@@ -409,7 +409,6 @@ def _in_order(script: Script) -> bool:
 
 
 def _last_dues(script: Script, description: Description) -> set[int]:
-    """The times by which the tasks and operations must run."""
     now_ns, dues = script.start_ns, set[int]()
     for call in script.calls:
         if isinstance(call, Advance):
@@ -420,7 +419,6 @@ def _last_dues(script: Script, description: Description) -> set[int]:
 
 
 def _first(script: Script) -> int:
-    """The place of the first call that is no advance."""
     return next((n for n, call in enumerate(script.calls) if not isinstance(call, Advance)), 0)
 
 

@@ -201,7 +201,6 @@ class SmallProgram:
         return isinstance(self.schedule, EveryOrder) and self.schedule.switches is not None
 
     def pauses_at(self, place: str, whose: str) -> bool:
-        """Whether a thread is paused there."""
         return place in self.pauses or (place, whose) in self.pauses
 
     def named(self, play: int) -> SmallProgram:
@@ -235,7 +234,6 @@ class SmallProgram:
         return replace(self, before=tuple(one for one in self.before if one not in far))
 
     def expiring(self) -> frozenset[str]:
-        """The ids of the tasks and operations that expire."""
         return frozenset(call.id for call in self.calls() if isinstance(call, Expiry))
 
     @property

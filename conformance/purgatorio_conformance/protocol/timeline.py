@@ -57,11 +57,7 @@ def timeline(plan: Plan, part: str, description: Description) -> list[TimedCall]
 def shape_of(description: Description, part: str, *, virtual: bool) -> PlanShape:
     """The limits of the subject's plan. In virtual time, a coarse timer gets long delays. In real time, no delay is
     much above ten seconds."""
-    tick_ns, least_ns, most_ns = (
-        description.grain_ns,
-        description.least_delay_ns,
-        description.most_delay_ns,
-    )
+    tick_ns, least_ns, most_ns = description.grain_ns, description.least_delay_ns, description.most_delay_ns
     ticks = 100 if virtual else 3
     # Half of the huge delay: tasks with a shorter delay are waited for.
     longest_ns = min(max(800 * MS, max(0, least_ns) + ticks * tick_ns), HUGE_NS // 2)

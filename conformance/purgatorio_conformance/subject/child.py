@@ -339,7 +339,6 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._at_work.look_anew()
 
     def works(self, most_s: float) -> bool:
-        """Whether a child that is silent may only be slow, see `AtWork.works`."""
         return self._at_work.works(most_s)
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
@@ -370,7 +369,6 @@ class LineChild(AbstractContextManager["LineChild"]):
         return lambda within_s: not self._listen(within_s) and threads.wait()
 
     def threads(self) -> ProcessThreads:
-        """The threads of the child and its present descendants."""
         return ProcessThreads(_marked(self._mark))
 
     def driven_s(self) -> float:
@@ -419,7 +417,6 @@ class LineChild(AbstractContextManager["LineChild"]):
             os.sched_setaffinity(0, before)
 
     def end_input(self) -> None:
-        """Close the child's standard input, because no more lines come."""
         with suppress(OSError):
             self._in.close()
 

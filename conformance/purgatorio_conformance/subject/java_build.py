@@ -44,7 +44,6 @@ class Jars:
 
     @property
     def compile_path(self) -> list[Path]:
-        """The class path for the compilation of Purgatorio's sources."""
         return [self.netty_common, *self.libraries.values()]
 
     def library(self, name: str) -> Path:

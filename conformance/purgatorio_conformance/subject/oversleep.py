@@ -62,7 +62,6 @@ class Oversleep(threading.Thread):
         self._ahead_least_ns = min(self._ahead_least_ns, wall_ns - before_ns)
 
     def run(self) -> None:
-        """Sleep and measure until stopped."""
         nap_ns = int(NAP_S * 1e9)
         while not self._stopped.is_set():
             self._look()

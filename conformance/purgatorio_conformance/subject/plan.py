@@ -88,10 +88,14 @@ class PlanShape:
     def _step(self, step: Step) -> Step:
         if step.delay_ns is None:
             return step
-        within_ns = min(max(step.delay_ns, self.least_ns), self.most_ns)
-        up_ns = -(-within_ns // self.unit_ns) * self.unit_ns
-        delay_ns = up_ns if up_ns <= self.most_ns else up_ns - self.unit_ns
-        return Step(step.at_ns, step.thread, step.slot, delay_ns)
+        return step._replace(delay_ns=accepted(step.delay_ns, self.unit_ns, self.least_ns, self.most_ns))
+
+
+def accepted(delay_ns: int, unit_ns: int, least_ns: int, most_ns: int) -> int:
+    """The delay, or the next larger or smaller one of whole units within these bounds."""
+    within_ns = min(max(delay_ns, least_ns), most_ns)
+    up_ns = -(-within_ns // unit_ns) * unit_ns
+    return up_ns if up_ns <= most_ns else up_ns - unit_ns
 
 
 def make_plan(

@@ -66,7 +66,6 @@ class SubjectRuns:
     runs: dict[str, JudgedRun] = field(default_factory=dict)
 
     def run(self, name: str) -> JudgedRun:
-        """Execute, record and judge the run of this name once."""
         if name not in self.runs:
             self.runs[name] = self.carry_out(name)
         return self.runs[name]
@@ -212,12 +211,10 @@ class Case:
 
     @property
     def expected(self) -> str | None:
-        """Why it is expected to fail, or None."""
         listed = self.promise.expected_failures
         return listed.get(f"{self.clause}/{self.scenario.name}", listed.get(self.clause))
 
     def judge(self, subject: SubjectRuns) -> CaseResult:
-        """Execute the scenario and judge it by the clause."""
         lack = CLAUSE_NEEDS[self.kind].get(self.clause, "")
         lacks = subject.promise.lacks
         if lack in lacks:

@@ -154,7 +154,6 @@ class AdapterSubject(CommandSubject):
         return self.label
 
     def peer(self) -> InProcess:
-        """A peer with a new adapter."""
         return InProcess(self.description, self.makes)
 
     def player(self, limits: ChildLimits | None = None) -> ScriptPlayer:
@@ -208,7 +207,6 @@ def of_command(
 
 
 def play(run: str, under: CommandSubject) -> JudgedRun:
-    """Execute the long run of this name, and judge the trace."""
     # Each clause has its own test, so the run does not end at the first broken promise.
     effort = Effort(drawn=_DRAWN, scope=_SCOPE, crossed=_CROSSED, stepped=_STEPPED, ends=False)
     mode, ways = _MODES[run]
@@ -299,7 +297,6 @@ def _moves(session: Sequence[str]) -> tuple[str, ...]:
 
 
 def _lacking(promise: Promise, program: SmallProgram) -> bool:
-    """Whether the promise rules the program out."""
     if "expiry" in promise.lacks and (program.expiring() or program.passes_time):
         return True
     inside = any(isinstance(call, Inside) for call in program.calls())
@@ -307,7 +304,6 @@ def _lacking(promise: Promise, program: SmallProgram) -> bool:
 
 
 def _written(trace: bytes, path: Path) -> None:
-    """Write the trace to `path`."""
     path.write_bytes(trace)
 
 

@@ -147,7 +147,6 @@ class InProcess:
         self._stage.said.put(SubjectFailed(self._description.name, "unfinished", "the run was ended"))
 
     def say(self, line: bytes) -> None:
-        """Receive one call of the driver."""
         self._collect()
         call: Call = orjson.loads(line)
         name = call["m"]
@@ -252,7 +251,6 @@ class InProcess:
         return asked.get(name, name).replace("-", "_")
 
     def hear(self, within_s: float) -> bytes | Quiet:
-        """The next line of the subject."""
         try:
             # After `close`, no thread of the subject sends a message.
             said = self._stage.said.get(timeout=0.0 if self._closed else max(0.0, within_s))
@@ -275,7 +273,6 @@ class InProcess:
         return SubjectFailed(self._description.name, kind, told)
 
     def works(self, most_s: float) -> bool:
-        """Whether the subject may only be slow, see `AtWork.works`."""
         return self._at_work.works(most_s)
 
     def _looks(self) -> Callable[[float], bool]:
@@ -318,7 +315,6 @@ class InProcess:
     on_one_processor = nullcontext[None]
 
     def threads(self) -> ProcessThreads:
-        """See `Peer`."""
         return self._running
 
     def end_input(self) -> None:
@@ -393,7 +389,6 @@ _INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("purelib", "pla
 
 
 def _raised_at(error: BaseException) -> str:
-    """The last line of the subject that the error passed through."""
     at = [
         _position(frame.f_code, line)
         for frame, line in traceback.walk_tb(error.__traceback__)
@@ -408,7 +403,6 @@ def _position(code: CodeType, line: int) -> str:
 
 @cache
 def _is_subjects(file: str) -> bool:
-    """Whether the lines of this file belong to the subject."""
     pythons = file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
     ours = any(file.startswith(f"{_OURS}/{part}/") for part in ("suite", "protocol", "subject"))
     return not (pythons or ours or file.startswith("<") or file == recorder.__file__)

@@ -89,7 +89,6 @@ class Stage:
             raise ValueError(f"{operation} {MEANT}")
 
     def go(self, call: Call) -> None:
-        """Resume the threads that the call names."""
         holds = call["holds"]
         assert isinstance(holds, list), "as the driver writes it"
         for hold in holds:
@@ -98,7 +97,6 @@ class Stage:
                 calls.put(call)
 
     def hand(self, call: Call) -> None:
-        """Give the call to the paused thread that it names."""
         hold = call["hold"]
         assert isinstance(hold, int), "as the driver writes it"
         self._held[hold].put(call)
