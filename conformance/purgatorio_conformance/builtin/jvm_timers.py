@@ -32,12 +32,26 @@ _build_lock = threading.Lock()
 def jvm_timers(family: str) -> list[ProgramSubject]:
     """The configurations of a family, by the names in the table."""
     base = {key: value for key, value in _FAMILIES[family].items() if key != "runs"}
-    found = []
-    for name, own in _FAMILIES[family]["runs"].items():
-        said = base | {key: value for key, value in own.items() if key in _FIELDS}
-        options = said.pop("promises", {}) | {key: value for key, value in own.items() if key not in _FIELDS}
-        found.append(_Jvm(name, options=options, **said).subject())
-    return found
+    return [_jvm_timer(name, **base | own) for name, own in _FAMILIES[family]["runs"].items()]
+
+
+def _jvm_timer(
+    name: str, mode: Mode = "real", shape: dict[str, int] | None = None, **said: Any
+) -> ProgramSubject:
+    options = said.pop("promises", {}) | {key: said.pop(key) for key in [*said] if key not in _FIELDS}
+    limits: dict[str, Any] = {f"{key.removesuffix('ms')}ns": ms * MS for key, ms in (shape or {}).items()}
+    if "unit_ns" in limits:
+        # In whole milliseconds, the smallest delay is a whole one.
+        limits = {"least_ns": -(MAX_DELAY_NS // MS * MS)} | limits
+    return _JvmTimer(
+        name=name if mode == "real" else f"{name}-timer-{mode}",
+        mode=mode,
+        threads=4,
+        tick_ns=int(options.get("tick_ns", int(options.get("tick_ms", 1)) * MS)),
+        shape=PlanShape(**limits),
+        options=options,
+        **{"refuses": True} | said,
+    )
 
 
 def _java() -> JavaHome:
@@ -47,55 +61,26 @@ def _java() -> JavaHome:
         raise SubjectFailed("JVM", "unavailable", str(missing)) from None
 
 
-@dataclass(frozen=True)
-class _Jvm:
-    """A configuration, as the table has it. `properties`: the place of the version in its jar, if the name of the jar
-    has another. `dwells`: the kit lets tasks wait a little, so that they overlap."""
+@dataclass(frozen=True, kw_only=True)
+class _JvmTimer(ProgramSubject):
+    """A configuration of the table. `properties`: the place of the version in its jar, if the name of the jar has
+    another. `dwells`: the kit lets tasks wait a little, so that they overlap."""
 
-    name: str
     adapter: str
     implementation: str
-    profile: str
-    options: dict[str, int | str]
+    options: dict[str, int | str] = field(hash=False)
     jars: str = ""
-    debian: Sequence[str] = ()
+    debian: Sequence[str] = field(default=(), hash=False)
     properties: str = ""
-    mode: Mode = "real"
-    shape: dict[str, int] = field(default_factory=dict)
-    wall_clock: bool = False
-    refuses: bool = True
     dwells: bool = False
-
-    def subject(self) -> ProgramSubject:
-        return ProgramSubject(
-            name=self.name if self.mode == "real" else f"{self.name}-timer-{self.mode}",
-            command=self._command,
-            version_of=self._version,
-            mode=self.mode,
-            profile=self.profile,
-            threads=4,
-            tick_ns=self._tick_ns,
-            shape=self._shape,
-            refuses=self.refuses,
-            wall_clock=self.wall_clock,
-        )
-
-    @property
-    def _tick_ns(self) -> int:
-        return int(self.options.get("tick_ns", int(self.options.get("tick_ms", 1)) * MS))
-
-    @property
-    def _shape(self) -> PlanShape:
-        shape: dict[str, Any] = {f"{name.removesuffix('ms')}ns": ms * MS for name, ms in self.shape.items()}
-        # In whole milliseconds, the smallest delay is a whole one.
-        return PlanShape(**({"least_ns": -(MAX_DELAY_NS // MS * MS)} if "unit_ns" in shape else {}) | shape)
 
     def _libraries(self) -> list[Path]:
         if self.debian:
             return [installed_jar(self.name, *self.debian)]
         return list(map(pyspark_jars().library, self.jars.split()))
 
-    def _version(self) -> str:
+    @property
+    def version(self) -> str:
         jars = self._libraries()
         if self.properties:
             try:
@@ -108,18 +93,18 @@ class _Jvm:
         # `4.2.13.Final` from `netty-common-4.2.13.Final.jar`.
         return re.sub(r"^\D*-", "", jars[0].stem) if jars else _java().version
 
-    def _command(self) -> tuple[str, ...]:
-        java, shape = _java(), self._shape
+    def command(self) -> tuple[str, ...]:
+        java, shape = _java(), self.shape
         with _build_lock:
             classes = compiled_classes(java, pyspark_jars())
         told: dict[str, object] = {
-            "name": self.implementation, "profile": self.profile, "version": self._version(),
+            "name": self.implementation, "profile": self.profile, "version": self.version,
             "unit_ns": shape.unit_ns, "least_ns": shape.least_ns, "most_ns": shape.most_ns, **self.options,
         }  # fmt: skip
         if "tick_ms" in told:
-            told["tick_ns"] = self._tick_ns
+            told["tick_ns"] = self.tick_ns
         if "counts" in told:
-            told["late_ns"] = self._tick_ns
+            told["late_ns"] = self.tick_ns
         # Only the first compiler and the simplest collector: the program then starts in a third of the time.
         quick = ("-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
         still = f"-Dpurgatorio.still={str(not self.dwells).lower()}"
@@ -128,4 +113,4 @@ class _Jvm:
         return (str(java.java), *quick, still, "-cp", path, "purgatorio.Timers", self.adapter, *said)
 
 
-_FIELDS: Final = frozenset(_Jvm.__dataclass_fields__) | {"promises"}
+_FIELDS: Final = frozenset(_JvmTimer.__dataclass_fields__)

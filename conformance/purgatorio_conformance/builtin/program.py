@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,9 +20,6 @@ from purgatorio_conformance.subject.plan import MS, Plan, PlanShape, Step
 from purgatorio_spec.trace.parse import Refusal, parse_line
 from purgatorio_spec.trace.record import MAX_INT, End, Event, Header
 from purgatorio_spec.trace.trace_file import run_of_file, write_run
-
-Command = Callable[[], tuple[str, ...]]
-"""Returns the command. Raises SubjectFailed, kind `unavailable`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,17 +100,14 @@ class DrivenSubject(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramSubject(DrivenSubject):
-    """A timer in a program that speaks the protocol. `version_of`: raises SubjectFailed, kind `unavailable`, if the
-    timer is not installed. `lost_ns`: one more task is added, with a deadline this long after all others. A task that
-    has not fired when this last task fires is lost."""
+    """A timer in a program that speaks the protocol. `lost_ns`: one more task is added, with a deadline this long after
+    all others. A task that has not fired when this last task fires is lost."""
 
-    command: Command
-    version_of: Callable[[], str]
     lost_ns: int = 0
 
-    @property
-    def version(self) -> str:
-        return self.version_of()
+    @abstractmethod
+    def command(self) -> tuple[str, ...]:
+        """Raises SubjectFailed, kind `unavailable`, if a part of the program is not installed."""
 
     def driven(self, plan: Plan, listener: Listener) -> CommandSubject:
         time: TimeChoice = "virtual" if self.mode.startswith("virtual") else "real"

@@ -1,8 +1,7 @@
 """Third-party timers of Node and of npm, in programs that speak the protocol."""
 
 import shutil
-from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -18,32 +17,38 @@ _VIRTUAL: Final[tuple[Mode, ...]] = ("virtual-plan", "virtual-jumps")
 _START_TIMEOUT_S: Final = 60.0
 
 
-def _version_of(command: Callable[[], tuple[str, ...]], missing: str) -> str:
-    """What the program says to `--version`. `missing`: how to install a missing package."""
-    try:
-        return run_tool("its program", [*command(), "--version"], Path(), _START_TIMEOUT_S).strip()[:100]
-    except SubjectFailed as failure:
-        failure.why += f"; {missing}"
-        raise
+@dataclass(frozen=True, kw_only=True)
+class _NodeSubject(ProgramSubject):
+    """`program`: the file, with its arguments. `package`: the package of npm that has the timer."""
 
+    program: tuple[str, ...]
+    package: str
 
-def _node(program: str, *arguments: str) -> Callable[[], tuple[str, ...]]:
-    def command() -> tuple[str, ...]:
+    def command(self) -> tuple[str, ...]:
         node = shutil.which("node")
         if node is None:
             raise SubjectFailed("node", "unavailable", "there is no program node; install Node.js")
-        return (node, str(_JS / program), *arguments)
+        file, *arguments = self.program
+        return (node, str(_JS / file), *arguments)
 
-    return command
+    @property
+    def version(self) -> str:
+        """What the program says to `--version`."""
+        command = [*self.command(), "--version"]
+        try:
+            return run_tool("its program", command, Path(), _START_TIMEOUT_S).strip()[:100]
+        except SubjectFailed as failure:
+            failure.why += f"; npm install {self.package}"
+            raise
 
 
 def npm_periodic() -> list[ProgramSubject]:
     """Node's setInterval, and the packages toad-scheduler and set-interval-async."""
     return [
-        ProgramSubject(
+        _NodeSubject(
             name=f"{name}-timer-real-periodic",
-            command=(command := _node("npm_periodic.js", name)),
-            version_of=partial(_version_of, command, f"npm install {name}"),
+            program=("npm_periodic.js", name),
+            package=name,
             mode="real-periodic",
         )
         for name in ("interval", "toad-scheduler", "set-interval-async")
@@ -52,12 +57,11 @@ def npm_periodic() -> list[ProgramSubject]:
 
 def npm_timer_wheel() -> list[ProgramSubject]:
     """The npm package `timer-wheel` in virtual time, advanced to every relevant time, or over many at once."""
-    command = _node("npm_timer_wheel.js")
     return [
-        ProgramSubject(
+        _NodeSubject(
             name=f"npm-timer-wheel-timer-{mode}",
-            command=command,
-            version_of=partial(_version_of, command, "npm install timer-wheel@1.0.0"),
+            program=("npm_timer_wheel.js",),
+            package="timer-wheel@1.0.0",
             mode=mode,
             profile="npm-timer-wheel",
             tick_ns=_WHEEL_TICK_NS,
