@@ -312,7 +312,7 @@ class CommandSubject:
             try:
                 header = self._header(run, plan)
                 with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
-                    session = Session(lines or child, talked, limits, self.listener, recording.flush)
+                    session = Session(child, talked, limits, self.listener, recording.flush, lines)
                     self._drive(session, child, lines, plan, progress, partial(_breaks_so_far, recording))
             except SubjectFailed as failure:
                 self.account.late = self._late(talked, failure.stuck)

@@ -17,9 +17,7 @@ import orjson
 
 from purgatorio_conformance.protocol.jdwp import CodeLine, Jvm, JvmGone, Listening, Location
 from purgatorio_conformance.protocol.message import STEP
-from purgatorio_conformance.subject.at_work import ProcessThreads
 from purgatorio_conformance.subject.child import LineChild, Quiet
-from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed
 
 _JDK: Final = ("java.*", "javax.*", "jdk.*", "sun.*", "com.sun.*", "scala.*", "kotlin.*")
 LEFT_OUT: Final = (*_JDK, "purgatorio.kit.*")
@@ -121,9 +119,6 @@ class Lines:
         for jvm in self._jvms:
             jvm.close()
 
-    def threads(self) -> ProcessThreads:
-        return self._child.threads()
-
     def watch(self, *, workers: bool) -> None:
         """Watch the next call: the lines of its own thread, or with `workers` those of the subject's own threads."""
         self._watch = workers
@@ -162,7 +157,7 @@ class Lines:
             if 2 * sum(own.values()) < len(own):
                 self.adapters.update(line for line, of_adapter in own.items() if of_adapter)
 
-    # The methods of a peer.
+    # The methods of a `Channel`.
 
     def say(self, line: bytes) -> None:
         if b'"step":' in line or self._watch is not None:
@@ -207,12 +202,9 @@ class Lines:
                 self._at_gates[hold] = fields
             return said
 
-    def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
-        return self._child.failed(kind, why)
-
     def works(self, most_s: float) -> bool:
-        """See `Peer.works`. A watched thread runs many times slower. So if the call was watched, it runs on unwatched
-        before this is false."""
+        """See `Channel.works`. A watched thread runs many times slower. So if the call was watched, it runs on
+        unwatched before this is false."""
         if self._child.works(most_s):
             return True
         if self._jvm is None or self._call is None or not self.watched or self._let_run:
@@ -224,15 +216,6 @@ class Lines:
                 self._jvm.forget(request)
         self._child.look_anew()
         return True
-
-    def silent(self, seconds: float, why: str = "") -> SubjectFailed:
-        return self._child.silent(seconds, why)
-
-    def check_exit(self, why: str = "") -> None:
-        self._child.check_exit(why)
-
-    def end_input(self) -> None:
-        self._child.end_input()
 
     # The methods of an `Aside`.
 

@@ -26,20 +26,24 @@ _FLUSH_EVERY: Final = 5_000
 """The number of lines from the subject between two flushes."""
 
 
-class Peer(Protocol):
-    """The other end of a session: a child process, or an adapter in this process."""
+class Channel(Protocol):
+    """The lines of a peer."""
 
     def say(self, line: bytes) -> None: ...
 
     def hear(self, within_s: float) -> bytes | Quiet:
         """The next line of the peer, if one comes in time."""
 
-    def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
-        """A failure of the peer, with its own error output."""
-
     def works(self, most_s: float) -> bool:
         """Whether the peer has worked since the last call of this method (or since its last line), and so may still
         answer. False if it has used more than `most_s` seconds of CPU time."""
+
+
+class Peer(Channel, Protocol):
+    """The other end of a session: a child process, or an adapter in this process."""
+
+    def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
+        """A failure of the peer, with its own error output."""
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
         """The failure of a peer that was silent for this time."""
@@ -83,7 +87,7 @@ class Session:
     """Calls to one peer: one at a time with `call`, or several open calls with `ask` and `listen`.
 
     All methods raise SubjectFailed if the child misbehaves. `flush` is called after some thousand lines, to write the
-    recorded events: a long run must not be held in memory.
+    recorded events: a long run must not be held in memory. `channel`: what passes the lines on, if not the child.
     """
 
     def __init__(
@@ -93,9 +97,11 @@ class Session:
         limits: ChildLimits,
         listener: Listener | None = None,
         flush: Callable[[], None] | None = None,
+        channel: Channel | None = None,
     ) -> None:
         self.conversation = conversation
         self._child = child
+        self._channel = channel or child
         self._limits = limits
         self._listener = listener
         self._flush = flush
@@ -124,7 +130,7 @@ class Session:
         except Misbehaved as misbehaved:
             raise self.failed(misbehaved.kind, misbehaved.why) from None
         self._note(">", line)
-        self._child.say(line)
+        self._channel.say(line)
         self._stopped |= isinstance(call, Stop)
         return number
 
@@ -207,7 +213,7 @@ class Session:
             self.call(Stop())
         self._child.end_input()
         while True:
-            said = self._child.hear(self._limits.silence_s)
+            said = self._channel.hear(self._limits.silence_s)
             if said is Quiet.SILENT:
                 raise self._child.failed(
                     "hang", f"is still alive {self._limits.silence_s:g} s after it was stopped"
@@ -226,7 +232,7 @@ class Session:
         """Whether to wait longer for a subject that reached its limit of silence, because it works."""
         if self._granted >= _PATIENCE or self.conversation.description is None:
             return False
-        if not self._child.works(self._limits.silence_s):
+        if not self._channel.works(self._limits.silence_s):
             return False
         self._granted += 1
         return True
@@ -236,7 +242,7 @@ class Session:
 
     def _hear(self, within_s: float) -> Incoming | None:
         """The next message, or None if none comes in time and no answer is owed."""
-        said = self._child.hear(within_s)
+        said = self._channel.hear(within_s)
         if said is Quiet.SILENT:
             if self.conversation.owed and self._patience_s() <= 0 and not self._goes_on():
                 late = self.conversation.overdue()
