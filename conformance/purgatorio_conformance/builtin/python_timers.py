@@ -3,12 +3,7 @@
 
 docs/measured/subjects.md has the documented promises by which each timer is judged.
 
-The profile `asyncio` has the promises of asyncio's documentation. A callback that is not cancelled is called exactly
-once, after its delay "in seconds (either an int or a float)". The order of equal times is undefined. The clock of the
-loop is `time.monotonic`. The loop runs a callback if its time is before (clock + resolution of the clock). So the early
-bound is this resolution, plus the rounding error of a time in float seconds (`math.ulp`). Negative delays are not
-documented, and count as due at once. asyncio has no public count of pending callbacks, so clauses that need a gauge are
-SKIPPED.
+asyncio has no public count of pending callbacks, so clauses that need a gauge are SKIPPED.
 """
 
 import asyncio

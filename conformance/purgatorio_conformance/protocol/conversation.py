@@ -6,14 +6,9 @@ and records the event. If the line violates the protocol, `hear` raises `Misbeha
 is recorded before its line is written, and its return after the answer is read. So the recorded interval contains the
 real one.
 
-The thread of an event depends on its fields. With `during`, it is the thread of the call that `during` names, such as
-`caller-0`. With `th`, it is the thread of this name. With neither, it is the thread of the only open call (in virtual
-time) or `subject` (in real time).
-
-With the message `held`, the subject reports that a thread is paused in a callback. Until the driver resumes the thread,
-the thread makes only calls whose field `hold` names this pause. Such calls are recorded on the paused thread, inside
-the callback. With the field `step`, a call requests a pause at a scheduling point of the subject's own code. A thread
-that is paused there makes no calls.
+An event is on the thread of the call that it names (`during`, such as `caller-0`), or on the thread `th`. With neither,
+it is on the thread of the only open call (in virtual time) or on `subject` (in real time). Calls that a paused thread
+makes (`hold`) are recorded on this thread, inside the callback.
 """
 
 from __future__ import annotations

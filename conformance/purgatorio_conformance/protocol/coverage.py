@@ -121,25 +121,23 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for name, part, ways in _parts(subjects):
         units, looked = any(way.of_units for way in ways), _looked(ways)
-        if not units:
-            found += [(name, said) for said in _untested(part, ways)]
+        said = [] if units else _untested(part, ways)
         rare = {
             orders.program.name: orders.skipped
             for way in ways if way.held for orders in way.account.orders
             if orders.skipped.startswith(INTERVAL_ABOVE) and orders.program.looks_for in looked
         }  # fmt: skip
-        found += [(name, f"not run ({next(iter(rare.values()))}): {', '.join(rare)}")] if rare else []
-        if not units and (never := _not_asked(ways[0])):
-            found.append((name, never))
+        said += [f"not run ({next(iter(rare.values()))}): {', '.join(rare)}"] if rare else []
         if not units:
             periods = _not_repeated(ways[0].description) if part == "timer" else ""
-            found += [(name, said) for said in (_not_late(ways), periods) if said]
+            said += filter(None, (_not_asked(ways[0]), _not_late(ways), periods))
         if any(way.mode == "real" and way.description.late_real_ns is None for way in ways):
-            found.append((name, _ASLEEP))
+            said.append(_ASLEEP)
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
-        found += [(name, f"races between two lines were not tested: {why}") for why in lost]
+        said += [f"races between two lines were not tested: {why}" for why in lost]
+        found += [(name, one) for one in said]
         found += [(way.name, f"left out: {way.account.left_out}") for way in ways if way.account.left_out]
-        found += [(way.name, said) for way in ways for said in _unstopped(way)]
+        found += [(way.name, one) for way in ways for one in _unstopped(way)]
     return found
 
 

@@ -1,19 +1,11 @@
-"""Drives a pool, a semaphore or a queue: a subject with the profile `hand-over`.
+"""Drives a pool, a semaphore or a queue: a subject with the profile `hand-over` (docs/subject-protocol.md#units).
 
-A `register` waits for a unit of its key (a connection, a permit, an item). A `check` adds one unit, for a waiting
-operation or for a later one. The subject chooses the operation, so the driver never makes an operation ready. Instead,
-the driver counts the free units of a key and the waiting operations. If there are at least as many free units as
-waiting operations, each waiting operation must get a unit. The driver then records a `ready` for each of these
-operations, and a `check_and_complete` that lasts until the next `quiesce`. So the clause O4 reports an operation that
-still waits at a `quiesce` although a unit is free. The clause O2 reports an operation that completes without a `ready`,
-because all units were used.
-
-In virtual time, the driver executes all sequences of a few calls, the shortest first. The subject comes to rest after
-each call, or only at the end. A last program has many calls on one key, so that a leak adds up. If the subject offers
-`turns`, at most three callbacks of its event loop run after a time-out, then come the next calls, and then the other
-callbacks. In real time, the driver adds a unit at about the moment of a time-out, many times. If the unit came before
-the time-out, the next unit comes later, and otherwise earlier. At the end of a program, new operations must get all
-free units.
+The subject chooses the operation that gets a unit. So the driver counts the free units of a key and the waiting
+operations, and records what the subject owes. In virtual time, the subject comes to rest after each call, or only at
+the end. If it offers `turns`, at most three callbacks of its event loop run after a time-out, then come the next calls,
+and then the other callbacks. In real time, the driver adds a unit at about the moment of a time-out, many times. If the
+unit came before the time-out, the next unit comes later, and otherwise earlier. At the end of a program, new operations
+must get all free units.
 """
 
 from __future__ import annotations

@@ -1,17 +1,10 @@
-"""Tests whether a program sleeps past its deadlines in real time. Only on Linux, which reports the states of threads.
+"""Tests whether a program sleeps past its deadlines in real time (docs/subject-protocol.md#sleeping-past-deadlines).
 
 A busy machine makes any program late, so other tests in real time add ten seconds to a late bound. This test needs no
-such margin: if all threads of the program sleep after the deadline of a task, the program itself is late. The test uses
-one task or operation at a time, after a pause. Control threads of the driver, one on each processor, sleep for some
-milliseconds at a time. The longest of these sleeps is the measure of what counts as late. If a control thread wakes
-very late, the machine may be the reason for any lateness, and the result does not count.
-
-After some attempts, the program starts anew: a thread that looks at times of its own may be late after one start, and
-nearly in time after another. Two tasks are added in each attempt, one after the end of the other. In every second
-attempt, another task with a later deadline waits too, and a thread sleeps until this deadline. Each of the two must
-wake the thread. If a task can be moved, each of the two is in half of the attempts a waiting task that is moved to an
-earlier deadline: it is the first task before the move, or it becomes the first task. In some other
-attempts, a task with an earlier deadline is cancelled: a thread that wakes for it must sleep until the next deadline.
+such margin: if all threads of the program sleep after the deadline of a task, the program itself is late. The longest
+sleep of control threads, one on each processor, is the measure of what counts as late. If a control thread wakes very
+late, the machine may be the reason for any lateness, and the result does not count. After some attempts, the program
+starts anew: a thread that looks at times of its own may be late after one start, and nearly in time after another.
 """
 
 from __future__ import annotations

@@ -43,27 +43,12 @@ FailureKind = Literal[
 # Not frozen: Python assigns the traceback and context while the exception propagates.
 @dataclass(eq=False)
 class SubjectFailed(Exception):
-    """A subject misbehaved, or cannot run here. `trace`: the recording of the run so far, if any.
+    """A subject misbehaved, or cannot run here. docs/subject-protocol.md#misbehavior has the kinds. `trace`: the
+    recording of the run so far, if any.
 
-    The kinds of failure (`kind`):
-
-    - `unavailable`: cannot be started here (no Java, no jar).
-    - `hang`: silent for too long, or never done. `stuck`: none of its threads ran. `idle`: no caller had a call.
-      `busy_s`: the CPU time during the silence. `slow`: the subject may only have been slow, so this proves nothing.
-    - `deadlock`: a hang that repeats, and that slowness does not explain.
-    - `late`: a hang in real time, in which tasks or operations became later than promised.
-    - `raced`: ended a call with an error that only some order of threads causes.
-    - `raises`: ended a call with an error, even if the run has no other task or operation.
-    - `endless`: a hang in which the subject works, even if the run has few tasks or operations.
-    - `crashes`: ended by a signal such as SIGSEGV, even if the run has few tasks or operations.
-    - `died`: ended before the end of the run. `signal`: the signal that ended it, or 0.
-    - `refused`: ended a call with an error that ends the run.
-    - `rubbish`: wrote a line that the protocol does not allow. `flood`: wrote too much.
-    - `closed-input`, `closed-output`: closed its input or output, and did not exit.
-    - `answered-twice`, `wrong-id`: answered a call again, or named a call, task or operation that does not exist.
-    - `wrong-version`: speaks another version of the protocol.
-    - `unfinished`: no misbehavior. A limit of Purgatorio cut the plan short, and the trace is complete; or the process
-      that drove the subject was killed.
+    For a hang. `stuck`: none of its threads ran. `idle`: no caller had a call. `busy_s`: the CPU time during the
+    silence. `slow`: the subject may only have been slow, so this proves nothing. `signal`: the signal that ended the
+    program, or 0.
     """
 
     subject: str

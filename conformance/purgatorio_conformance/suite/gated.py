@@ -1,15 +1,6 @@
 """The long runs of the suite: drives an adapter or a program in virtual time, as `purgatorio verify --command` does.
 
-There are six runs:
-
-- plan: a random plan. The clock stops at every moment at which a timer may fire.
-- jumps: a random plan with jumps of the clock.
-- scope: the enumerated small programs.
-- periodic: random periodic tasks.
-- gates: executions with pause points.
-- steps: executions with scheduling points.
-
-Each test reads the verdict on one clause from one of these runs. To show a violation, the suite starts a new subject
+docs/conformance-suite.md has the runs. Each test reads the verdict on one clause from one of these runs. To show a violation, the suite starts a new subject
 and repeats the execution that broke the clause, or it minimizes the calls of the run.
 """
 

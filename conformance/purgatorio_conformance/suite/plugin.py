@@ -1,19 +1,8 @@
 """The pytest plugin: makes one test for each `Promise` of a subject (a profile with its constants), clause and
-scenario.
+scenario. See docs/conformance-suite.md.
 
-pytest loads the plugin by its entry point. A test module names the promises in a marker, gives a factory in a fixture,
-and has one function:
-
-    @pytest.fixture
-    def purgatorio_timer():
-        return lambda promise: MyTimer()
-
-    @pytest.mark.purgatorio(promises=[Promise("netty-hashed-wheel", tick_ns=1_000_000, early_ns=0, late_ns=0)])
-    def test_conformance(purgatorio_case):
-        purgatorio_case.check()
-
-See docs/conformance-suite.md. Every run of pytest imports this module if Purgatorio is installed. So it imports other
-modules only when a test needs them.
+pytest loads the plugin by its entry point. Every run of pytest imports this module if Purgatorio is installed. So it
+imports other modules only when a test needs them.
 """
 
 from __future__ import annotations
