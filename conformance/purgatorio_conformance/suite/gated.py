@@ -1,7 +1,8 @@
 """The long runs of the suite: drives an adapter or a program in virtual time, as `purgatorio verify --command` does.
 
-docs/conformance-suite.md has the runs. Each test reads the verdict on one clause from one of these runs. To show a violation, the suite starts a new subject
-and repeats the execution that broke the clause, or it minimizes the calls of the run.
+docs/conformance-suite.md has the runs. Each test reads the verdict on one clause from one of these runs. To show a
+violation, the suite starts a new subject and repeats the execution that broke the clause, or it minimizes the calls of
+the run.
 """
 
 from __future__ import annotations
