@@ -1,14 +1,30 @@
-"""Programs with a change, and what a program that is driven breaks."""
+"""Programs, programs with a change, and what a program that is driven breaks."""
 
-from collections.abc import Mapping
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects
 from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.contract import Subject
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
+PYTHON = (sys.executable, "-I", "-S")
+"""Isolated: it starts in half the time."""
+NODE = shutil.which("node") or "node"
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+
+
+def subject_in(mode: str, command: Sequence[str], **how: Any) -> CommandSubject:
+    """The program in this mode. `how`: as of `command_subjects`."""
+    return next(one for one in command_subjects(command, **how) if one.mode == mode)
 
 
 def changed(program: Path, changes: Mapping[str, str], folder: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.driven import broken, run_of
+from conformance.driven import broken, needs_node, run_of
 from purgatorio import DelayedOperation, IntrusiveTimer, LoopExecutor, MonotonicClock, Purgatory
 from purgatorio_conformance.protocol import hand_over
 from purgatorio_conformance.protocol.conversation import Misbehaved
@@ -383,7 +382,7 @@ def test_time_outs_are_told() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@needs_node
 @pytest.mark.parametrize("mended", [True, False])
 def test_a_pool_in_real_time(mended: bool, tmp_path: Path) -> None:
     """After cds-dbs#1721, behind the kit: a unit that meets a request that has timed out is dropped."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.driven import broken, run_of
+from conformance.driven import broken, run_of, subject_in
 from conformance.kit_classes import QUICK
 from program_text import ran
 from purgatorio_conformance.protocol import driver
@@ -143,7 +143,7 @@ def test_a_race_between_two_lines_is_found_in_real_time(
     between two of its lines. If sizes are read while a lost operation still waits, which takes a fast machine, they are
     wrong, too (P2)."""
     monkeypatch.setattr(driver, "Effort", partial(Effort, ends=False))
-    (subject,) = (one for one in command_subjects(adapter(built, bug)) if one.mode == "real-steps")
+    subject = subject_in("real-steps", adapter(built, bug))
     trace = subject.run_seeded(1, 1_000, tmp_path / "run.jsonl", silent)
     assert broken(check_files([trace]).runs[0]) - {"P2"} == breaks
 
@@ -159,8 +159,7 @@ def test_two_threads_of_one_name_are_two(built: tuple[Path, Path], tmp_path: Pat
     """A pool gives all its threads the same name: their concurrent calls are not attributed to one thread."""
     java, classes = built
     command = [str(java), *QUICK, "-cp", str(classes), "NamesakePool"]
-    (subject,) = (one for one in command_subjects(command, lines=None) if one.mode == "real-free")
-    path = Path(run_of(subject, tmp_path, ops=200).file)
+    path = Path(run_of(subject_in("real-free", command, lines=None), tmp_path, ops=200).file)
     assert {"subject/worker", "subject/worker#2"} <= {event.th for event in read_run(path).events}
 
 

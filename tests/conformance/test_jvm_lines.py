@@ -11,12 +11,12 @@ from typing import cast
 
 import pytest
 
-from conformance.driven import broken, run_of
+from conformance.driven import broken, run_of, subject_in
 from conformance.kit_classes import QUICK
 from program_text import python
 from purgatorio_conformance.protocol import driver, gates
 from purgatorio_conformance.protocol.coverage import not_looked_for
-from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects
+from purgatorio_conformance.protocol.driver import CommandSubject, Mode
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.jdwp import (
     CodeLine,
@@ -54,7 +54,7 @@ def subject(
 ) -> CommandSubject:
     own, classes = built
     command = [str(java or own), *QUICK, f"-Dcase={case}", "-cp", str(classes), "LineCases"]
-    return next(one for one in command_subjects(command, lines=lines) if one.mode == mode)
+    return subject_in(mode, command, lines=lines)
 
 
 def found(one: CommandSubject, folder: Path, ops: int = 300) -> tuple[set[str], Path]:

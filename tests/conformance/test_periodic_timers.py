@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from conformance.driven import broken
+from conformance.driven import EXAMPLES, broken, subject_in
 from conformance.reference_adapters import IN_MS, AnyTimer
 from purgatorio import IntrusiveTimer, ManualClock, QueuedExecutor, TimerTask
 from purgatorio.timer.calls import Repeated
@@ -33,7 +33,7 @@ from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 
-TOY: Final = Path(__file__).resolve().parents[2] / "examples" / "subjects" / "toy_periodic.py"
+TOY: Final = EXAMPLES / "toy_periodic.py"
 MS: Final = 1_000_000
 RULES: Final = ("burst", "once", "skip", "restart")
 FOUND: Final = {
@@ -67,8 +67,8 @@ def toy() -> ModuleType:
 
 
 def of_toy(*options: str) -> CommandSubject:
-    found = command_subjects([sys.executable, str(TOY), *options], time="virtual", lines=None)
-    return next(subject for subject in found if subject.mode == "virtual-periodic")
+    command = [sys.executable, str(TOY), *options]
+    return subject_in("virtual-periodic", command, time="virtual", lines=None)
 
 
 def judged(subject: CommandSubject, seed: int, tasks: int, folder: Path) -> RunResult:
@@ -89,9 +89,7 @@ def test_tasks_that_nothing_cancels_do_not_grow_without_a_bound(
     monkeypatch.setattr(periodic, "_KEPT_MOST", most)
     kept = tmp_path / "kept.py"
     kept.write_text(TOY.read_text(encoding="utf-8").replace('        "cancel",\n', ""))
-    (subject,) = (
-        one for one in command_subjects([sys.executable, str(kept)]) if one.mode == "virtual-periodic"
-    )
+    subject = subject_in("virtual-periodic", [sys.executable, str(kept)])
     run = judged(subject, 1, 100, tmp_path)
     assert run.verdict is Verdict.PASS
     assert (run.events > 2_000) == grows

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from conformance.driven import changed, run_of
+from conformance.driven import EXAMPLES, PYTHON, changed, run_of
 from mutants.diffs import diffs
 from purgatorio import ManualClock, QueuedExecutor, SystemTimer, TimerTask
 from purgatorio.timer.bucket import TimerTaskEntry
@@ -30,8 +29,6 @@ from purgatorio_conformance.subject.plan import MS
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
-
 CHANGES = {one.name: one for one in diffs(Path(__file__).parent / "toy_changes_beyond_a_plan.txt")}
 
 
@@ -41,7 +38,7 @@ def words_of(*names: str) -> dict[str, str]:
 
 def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:
     path = changed(EXAMPLES / f"{program}.py", changes, folder)
-    return run_of(command_subjects([sys.executable, "-I", "-S", path])[0], folder, ops=operations)
+    return run_of(command_subjects([*PYTHON, path])[0], folder, ops=operations)
 
 
 OF_20 = Description(0, "", "one", ("timer",), (), tick_ns=MS, wheel_size=20, unit_ns=MS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.driven import broken, run_of
+from conformance.driven import EXAMPLES, broken, run_of, subject_in
 from purgatorio_conformance.protocol import free_play
 from purgatorio_conformance.protocol.coverage import looked_for, not_looked_for
 from purgatorio_conformance.protocol.driver import command_subjects
@@ -20,14 +20,13 @@ from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 
 TESTS = Path(__file__).resolve().parents[1]
-REFERENCE = (sys.executable, str(TESTS.parent / "examples" / "subjects" / "reference_purgatory.py"))
-PERIODIC = (sys.executable, str(TESTS.parent / "examples" / "subjects" / "toy_periodic.py"))
+REFERENCE = (sys.executable, str(EXAMPLES / "reference_purgatory.py"))
+PERIODIC = (sys.executable, str(EXAMPLES / "toy_periodic.py"))
 GIVES_UP = (sys.executable, str(TESTS / "which_path.py"), "--serve", "11")
 
 
 def played(command: tuple[str, ...], folder: Path, rounds: int) -> RunResult:
-    (subject,) = (one for one in command_subjects(command, time="real") if one.mode == "real-free")
-    return run_of(subject, folder, ops=10 * rounds)
+    return run_of(subject_in("real-free", command, time="real"), folder, ops=10 * rounds)
 
 
 def test_a_correct_purgatory_passes_and_was_looked_at(tmp_path: Path) -> None:
@@ -39,7 +38,7 @@ def test_a_correct_purgatory_passes_and_was_looked_at(tmp_path: Path) -> None:
 
 def test_slow_rounds_are_fewer_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(free_play, "_TIME_MOST_S", 0.001)
-    (subject,) = (one for one in command_subjects(REFERENCE, time="real") if one.mode == "real-free")
+    subject = subject_in("real-free", REFERENCE, time="real")
     assert run_of(subject, tmp_path, ops=20).verdict is Verdict.PASS
     assert subject.account.reached == "1 of 2 rounds of each program, in 0.001 s"
 

@@ -7,7 +7,6 @@ import inspect
 import itertools
 import math
 import re
-import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +20,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from conformance.driven import broken, run_of
+from conformance.driven import EXAMPLES, NODE, PYTHON, broken, needs_node, run_of, subject_in
 from conformance.small_purgatory import SLIPS, small
 from conformance.test_protocol_conversation import Scene
 from program_text import program
@@ -73,12 +72,7 @@ from purgatorio_spec.trace.recorder import Recorder
 from purgatorio_spec.verdict import Verdict
 from spec.trace_builder import Trace
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
-PYTHON = (sys.executable, "-I", "-S")
 PURGATORY = (*PYTHON, str(EXAMPLES / "toy_purgatory.py"))
-
-
-NODE = shutil.which("node")
 
 
 def only(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
@@ -101,8 +95,7 @@ def only(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
 
 
 def gated(command: tuple[str, ...], folder: Path) -> RunResult:
-    (subject,) = (one for one in command_subjects(command) if one.mode.endswith("-gates"))
-    return run_of(subject, folder, ops=400)
+    return run_of(subject_in("virtual-gates", command), folder, ops=400)
 
 
 def test_a_correct_subject_passes(tmp_path: Path) -> None:
@@ -112,10 +105,10 @@ def test_a_correct_subject_passes(tmp_path: Path) -> None:
     assert run.clauses["O4"].occasions > 0
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@needs_node
 def test_a_task_is_held_in_javascript_while_others_are_called(tmp_path: Path) -> None:
     """A gate is a promise there, and the lanes are calls under way at once."""
-    run = gated((NODE or "node", str(EXAMPLES / "toy_wheel.js")), tmp_path)
+    run = gated((NODE, str(EXAMPLES / "toy_wheel.js")), tmp_path)
     assert run.verdict is Verdict.PASS
     assert run.clauses["T3"].occasions > 20
     assert run.clauses["T2"].reason == "the driver paused threads, and a paused thread may delay a task"
@@ -133,7 +126,7 @@ def test_tasks_that_each_have_a_thread_are_no_flood(
     monkeypatch.setattr(conversation, "_MAX_HOLDS", 16)
     monkeypatch.setattr(gates, "gate_programs", lambda part, delays: ())
     monkeypatch.setattr(GatedRun, "_sleep", lambda run: None)
-    (subject,) = (one for one in command_subjects((*PYTHON, "-c", POOL)) if one.mode == "virtual-gates")
+    subject = subject_in("virtual-gates", (*PYTHON, "-c", POOL))
     (record,) = record_runs([subject], tmp_path, suffix=".jsonl", ops=90)
     assert (record.failure is None) == (most == 8), record.failure
 
@@ -158,8 +151,7 @@ def test_a_stop_runs_what_is_due_or_drops_it_as_declared(
 ) -> None:
     monkeypatch.setattr(gates, "gate_programs", lambda part, delays: ())
     monkeypatch.setattr(GatedRun, "_sleep", lambda run: None)
-    command = (*PYTHON, "-c", STOPPED_POOL, promise, end)
-    (subject,) = (one for one in command_subjects(command) if one.mode == f"virtual-{mode}")
+    subject = subject_in(f"virtual-{mode}", (*PYTHON, "-c", STOPPED_POOL, promise, end))
     run = run_of(subject, tmp_path, ops=30)
     assert run.verdict is (Verdict.VIOLATED if breaks else Verdict.PASS)
     assert broken(run) == breaks
@@ -592,8 +584,7 @@ def test_a_plan_that_is_cut_short_is_unknown(tmp_path: Path, monkeypatch: pytest
     """By its count, or by the time that nothing but what is endless takes."""
     only(monkeypatch, "nothing | register next a; in try_complete of next: event next")
     monkeypatch.setattr(gates, "_ORDERS_MOST", 2)
-    subjects = [one for one in command_subjects(PURGATORY) if one.mode.endswith("-gates")]
-    (record,) = record_runs(subjects, tmp_path, suffix=".jsonl")
+    (record,) = record_runs([subject_in("virtual-gates", PURGATORY)], tmp_path, suffix=".jsonl")
     assert record.failure is not None
     assert (record.failure.kind, "too many" in record.failure.why) == ("unfinished", True)
     assert record.failure.trace is not None
@@ -621,15 +612,14 @@ def test_the_rest_is_not_played_once_a_promise_is_broken(
     only(monkeypatch, found, "op a | check a; in try_complete of op: give back a")
     monkeypatch.setattr(plays, "_JUDGED_FIRST", 1)
     monkeypatch.setattr(plays, "_JUDGED_AGAIN", 1)
-    subjects = command_subjects(PURGATORY if looks else (*PURGATORY, "--no-recheck"))
-    (subject,) = (one for one in subjects if one.mode.endswith("-gates"))
+    subject = subject_in("virtual-gates", PURGATORY if looks else (*PURGATORY, "--no-recheck"))
     assert broken(run_of(subject, tmp_path)) == (set() if looks else {"O4"})
     assert ({one.program for one in subject.account.plays} == {found}) is not looks
     assert ("a clause was broken before" in {one.skipped for one in subject.account.orders}) is not looks
 
 
 def test_what_a_long_purge_interval_leaves_out_is_told_though_others_of_its_class_were_played() -> None:
-    (subject,) = (one for one in command_subjects(PURGATORY) if one.mode == "virtual-gates")
+    subject = subject_in("virtual-gates", PURGATORY)
     longer = replace(_MILLISECONDS, purge_interval=1_000, gates=("try_complete", STEP), lanes=2)
     programs = gate_programs("purgatory", delays_for(longer, MS * 3_600_000))
     reasons = {
@@ -650,8 +640,7 @@ def test_what_is_left_out_for_a_promise_that_is_kept_is_unknown(
 ) -> None:
     """Whatever the part said, the whole is judged."""
     monkeypatch.setattr(driver, "_breaks_so_far", lambda recording: True)
-    subjects = [one for one in command_subjects(PURGATORY) if one.mode.endswith("-gates")]
-    (record,) = record_runs(subjects, tmp_path, suffix=".jsonl")
+    (record,) = record_runs([subject_in("virtual-gates", PURGATORY)], tmp_path, suffix=".jsonl")
     assert record.failure is not None
     assert (record.failure.kind, "was broken before" in record.failure.why) == ("unfinished", True)
 

@@ -3,18 +3,15 @@
 What is not found is listed with its reason: it changes nothing, or breaks no promise that a clause states.
 """
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from conformance.driven import broken, changed
+from conformance.driven import EXAMPLES, PYTHON, broken, changed
 from mutants.diffs import Diff, diffs
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.recording import record_runs
 from purgatorio_spec.check import check_files
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
 
 CHANGES = diffs(Path(__file__).parent / "toy_changes.txt")
 
@@ -24,7 +21,7 @@ def found(change: Diff, folder: Path) -> set[str]:
     if any("any([self" in instead for instead in changes.values()):
         changes["[first:])"] = "[first:]]))"
     program = changed(EXAMPLES / f"{change.name}.py", changes, folder)
-    subjects = command_subjects([sys.executable, "-I", "-S", program], time="virtual")
+    subjects = command_subjects([*PYTHON, program], time="virtual")
     records = record_runs(subjects, folder, ops=200)
     assert [record.failure for record in records] == [None] * len(subjects)
     runs = check_files([record.path for record in records if record.path is not None]).runs

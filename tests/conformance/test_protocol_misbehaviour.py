@@ -2,7 +2,6 @@
 
 import gc
 import re
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.driven import PYTHON, subject_in
 from purgatorio_conformance import recording
 from purgatorio_conformance.protocol import failed_run
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects, describe_command
@@ -39,13 +39,11 @@ GATED = ("gate-stuck", "gate-goes-on", "gate-dies")
 
 
 def command(how: str = "") -> list[str]:
-    """The program that misbehaves in this way. Isolated: it starts in half the time."""
-    return [sys.executable, "-I", "-S", str(BAD), *([how] if how else [])]
+    return [*PYTHON, str(BAD), *([how] if how else [])]
 
 
 def subject(how: str, limits: ChildLimits, mode: Mode = "virtual-plan") -> CommandSubject:
-    found = command_subjects(command(how), limits=limits, late_slack_ns=MS)
-    return next(one for one in found if one.mode == mode)
+    return subject_in(mode, command(how), limits=limits, late_slack_ns=MS)
 
 
 def record(
@@ -391,7 +389,7 @@ def test_what_fails_before_a_run_has_no_trace(
 
 @pytest.mark.parametrize(
     ("program", "kind"),
-    [(["no-such-program"], "unavailable"), ([sys.executable, "-I", "-S", "-c", "print(1)"], "rubbish")],
+    [(["no-such-program"], "unavailable"), ([*PYTHON, "-c", "print(1)"], "rubbish")],
 )
 def test_what_is_no_subject_at_all(program: list[str], kind: FailureKind) -> None:
     with pytest.raises(SubjectFailed) as caught:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.driven import changed
+from conformance.driven import EXAMPLES, changed
 from program_text import program
 from purgatorio_conformance.protocol import missed_deadline
 from purgatorio_conformance.protocol.conversation import Conversation
@@ -23,7 +23,7 @@ from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_spec.trace.recorder import Recorder
 
-PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "subjects" / "reference_purgatory.py"
+PROGRAM = EXAMPLES / "reference_purgatory.py"
 LOOKS = {
     "    def __getattr__(self, name):\n        return getattr(self.timer": "    def advance_clock(self, timeout_ms):\n"
     "        {} = time.monotonic() + 1\n"

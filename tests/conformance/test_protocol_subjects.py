@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.driven import broken, changed, run_of
+from conformance.driven import EXAMPLES, NODE, PYTHON, broken, changed, needs_node, run_of, subject_in
 from program_text import program
 from purgatorio_conformance.protocol import shortest as shortest_module
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
@@ -50,16 +50,12 @@ from purgatorio_spec.trace.trace_file import write_run
 from purgatorio_spec.verdict import Verdict
 from stress.trace_structure import ReadRun, check_intervals, read_run
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
-PYTHON = (sys.executable, "-I", "-S")
 WHEEL = (*PYTHON, str(EXAMPLES / "toy_wheel.py"))
 REFERENCE = EXAMPLES / "reference_purgatory.py"
 PURGATORY = (*PYTHON, str(EXAMPLES / "toy_purgatory.py"))
 PATIENCE_NS = 30_000_000_000
 """No verdict here may hang on how busy the machine is."""
-NODE = shutil.which("node")
-NODE_WHEEL = (NODE or "node", str(EXAMPLES / "toy_wheel.js"))
-needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
+NODE_WHEEL = (NODE, str(EXAMPLES / "toy_wheel.js"))
 
 SUBJECTS = [
     pytest.param(WHEEL, {"T1", "T2", "T3", "T4", "T5"}, id="python-wheel"),
@@ -154,8 +150,7 @@ def test_an_example_in_c_is_a_subject(
     source: str, bug: str, mode: str, breaks: set[str], tmp_path: Path
 ) -> None:
     command = (built(EXAMPLES / source, tmp_path), *bug.split())
-    (subject,) = (one for one in command_subjects(command, time="virtual") if one.mode == mode)
-    run = run_of(subject, tmp_path, ops=100)
+    run = run_of(subject_in(mode, command, time="virtual"), tmp_path, ops=100)
     assert broken(run) == breaks
     assert {run.clauses[name].verdict for name in {"T1", "T3", "T4", "T5"} - breaks} == {Verdict.PASS}
 

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice, permutations
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.driven import broken, changed, stranger
+from conformance.driven import EXAMPLES, PYTHON, broken, changed, needs_node, stranger, subject_in
 from purgatorio_conformance.protocol import plays
 from purgatorio_conformance.protocol.coverage import looked_for
 from purgatorio_conformance.protocol.describe import Part, header_of
@@ -30,12 +29,10 @@ from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 
 HERE = Path(__file__).parent
-EXAMPLES = HERE.parents[1] / "examples" / "subjects"
-PYTHON = (sys.executable, "-I", "-S")
 
 
 def in_scope(command: Sequence[str], folder: Path, programs: int) -> tuple[RunResult, CommandSubject]:
-    (subject,) = (one for one in command_subjects(command) if one.mode == "virtual-scope")
+    subject = subject_in("virtual-scope", command)
     trace = subject.run_seeded(1, programs, folder / "run.jsonl", silent)
     return check_files([trace]).runs[0], subject
 
@@ -117,7 +114,7 @@ def test_a_check_inside_an_expiry(forgets: bool, tmp_path: Path) -> None:
         assert any('"m":"check"' in line and '"hold"' in line for line in session)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@needs_node
 @pytest.mark.parametrize("runs", [True, False])
 def test_a_cancel_inside_a_task_of_the_same_batch(runs: bool, tmp_path: Path) -> None:
     """A task cancels another that is due as well, is told that it did, and it runs. The twin looks before that."""
@@ -224,6 +221,6 @@ def test_two_adds_make_one_bucket(fix: bool, built: tuple[Path, Path], tmp_path:
     """In real time: one of the two lists is lost (hutool#2712)."""
     java, classes = built
     command = (str(java), f"-Dfix={str(fix).lower()}", "-cp", str(classes), "LazyWheelAdapter")
-    (subject,) = (one for one in command_subjects(command) if one.mode == "real-steps")
+    subject = subject_in("real-steps", command)
     trace = subject.run_seeded(1, 100, tmp_path / "run.jsonl", silent)
     assert broken(check_files([trace]).runs[0]) == (set() if fix else {"T3"})

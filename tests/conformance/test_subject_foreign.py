@@ -2,7 +2,6 @@
 to be SKIPPED; and the registry of subjects."""
 
 import math
-import shutil
 import threading
 import time
 import tomllib
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.driven import needs_node
 from docs.makers.promises import promise_of
 from program_text import program as text_of
 from purgatorio_conformance.builtin import program, scripts
@@ -304,7 +304,7 @@ def test_a_task_fires_when_its_program_says_so(tmp_path: Path) -> None:
 NPM = text_of("npm_timer")
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="no Node.js here")
+@needs_node
 @pytest.mark.parametrize(("operator", "verdict"), [("<=", Verdict.PASS), ("- 2 <", Verdict.VIOLATED)])
 def test_npm_package_is_driven_in_virtual_time(
     operator: str, verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -324,7 +324,7 @@ def test_npm_package_is_driven_in_virtual_time(
     assert clauses["T1"].occasions > 10
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+@needs_node
 def test_a_package_that_fails_is_not_called_missing_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from conformance.driven import PYTHON
 from program_text import program
 from purgatorio_conformance import recording, subprocess_runner
 from purgatorio_conformance.builtin.python_timers import sched_scheduler
@@ -95,7 +96,7 @@ def test_nothing_is_left_when_the_command_is_ended(how: signal.Signals, tmp_path
 
 def test_what_a_run_raises_is_raised_here(tmp_path: Path) -> None:
     """The error of a full disk names its file, and so does this error. The negative control is recorded."""
-    subject = command_subjects([sys.executable, "-I", "-S", str(BAD)], limits=PATIENT)[0]
+    subject = command_subjects([*PYTHON, str(BAD)], limits=PATIENT)[0]
     (record,) = record_runs([subject], tmp_path, ops=20, suffix=".jsonl")
     assert record.path is not None
     record.path.unlink()
@@ -137,7 +138,7 @@ class _Full:
 
 def test_a_run_whose_trace_cannot_be_written_to_its_end_is_unfinished(tmp_path: Path) -> None:
     """The disk is full. The other runs continue. A trace that cannot be started is reported as above."""
-    other = command_subjects([sys.executable, "-I", "-S", str(BAD)], limits=PATIENT)[0]
+    other = command_subjects([*PYTHON, str(BAD)], limits=PATIENT)[0]
     records = record_runs([_Full(), other], tmp_path, ops=20, suffix=".jsonl")
     failed = records[0].failure
     assert failed is not None
@@ -149,14 +150,13 @@ def test_a_run_whose_trace_cannot_be_written_to_its_end_is_unfinished(tmp_path: 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes by /proc")
 def test_a_run_whose_process_is_killed_is_unfinished(tmp_path: Path) -> None:
     """As by the system, where memory ends; the other runs go on."""
-    command = [sys.executable, "-I", "-S"]
-    killed = command_subjects([*command, "-c", KILLS, "hang"], limits=PATIENT)[0]
+    killed = command_subjects([*PYTHON, "-c", KILLS, "hang"], limits=PATIENT)[0]
     (record,) = record_runs([killed], tmp_path / "killed", ops=20, suffix=".jsonl")
     assert record.failure is not None
     assert (record.failure.kind, record.failure.trace) == (
         "unfinished", tmp_path / "killed" / f"{record.run}.jsonl"
     )  # fmt: skip
-    other = command_subjects([*command, str(BAD)], limits=PATIENT)[0]
+    other = command_subjects([*PYTHON, str(BAD)], limits=PATIENT)[0]
     both = record_runs([killed, other], tmp_path / "both", ops=20, suffix=".jsonl")
     assert [one.failure and one.failure.kind for one in both] == ["unfinished", None]
 
@@ -170,7 +170,7 @@ def test_a_driving_process_that_dies_is_not_called_killed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Nor is one whose exception cannot be sent: its text comes."""
-    subject = command_subjects([sys.executable, "-I", "-S", str(BAD)], limits=PATIENT)[0]
+    subject = command_subjects([*PYTHON, str(BAD)], limits=PATIENT)[0]
     monkeypatch.setattr(subprocess_runner, "__name__", "no_such_module")
     (record,) = record_runs([subject], tmp_path, ops=20)
     assert record.failure is not None
