@@ -25,9 +25,9 @@ from conformance.reference_adapters import (
 from mutants.reference import MUTANTS
 from purgatorio.delayed.watchers import WatcherList
 from purgatorio_conformance.suite import gated
-from purgatorio_conformance.suite.case import CaseResult, SubjectRuns, cases, purgatory_subject, timer_subject
+from purgatorio_conformance.suite.case import CaseResult, SubjectRuns, cases, driven_subject
 from purgatorio_conformance.suite.contract import Promise
-from purgatorio_conformance.suite.gated import JUMPS, PLAN, SCOPE, of_purgatory, play
+from purgatorio_conformance.suite.gated import JUMPS, PLAN, SCOPE, of_purgatory, of_timer, play
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 
@@ -37,10 +37,10 @@ FINE_WHEEL: Final = replace(WHEEL, tick_ns=NS_PER_MS, early_ns=0)
 def subject(name: str) -> tuple[str, SubjectRuns]:
     if name in ("pending-flag", "locked"):
         (promise,) = [promise for promise in PURGATORIES if promise.profile == name]
-        return "purgatory", purgatory_subject(promise, AnyPurgatory)
+        return "purgatory", driven_subject(promise, of_purgatory(promise, AnyPurgatory))
     if name.endswith(", groups"):
         (promise,) = [promise for promise in PURGATORIES if f"{promise.profile}, groups" == name]
-        return "purgatory", purgatory_subject(promise, GroupedPurgatory)
+        return "purgatory", driven_subject(promise, of_purgatory(promise, GroupedPurgatory))
     timers = {
         "wheel": (WHEEL, wheel),
         "fine-wheel": (FINE_WHEEL, wheel),
@@ -48,7 +48,8 @@ def subject(name: str) -> tuple[str, SubjectRuns]:
         "heap": (HEAP, heap_timer),
         "hashed": (HASHED, hashed_wheel),
     }
-    return "timer", timer_subject(*timers[name])
+    promise, make = timers[name]
+    return "timer", driven_subject(promise, of_timer(promise, make))
 
 
 RACES: Final = ("gates", "steps")
@@ -172,7 +173,7 @@ def test_late_counts_from_the_first_chance(
     monkeypatch.setattr(gated, "_OPERATIONS", 60)
     lacks = {"cancel": "none", "size": "none"}
     promise = Promise("timer", tick_ns=NS_PER_MS, early_ns=0, late_ns=0, lacks=lacks)
-    judged = timer_subject(promise, lambda promise: Lazy(wakes)).run(PLAN)
+    judged = driven_subject(promise, of_timer(promise, lambda _: Lazy(wakes))).run(PLAN)
     assert judged.result.clauses["T2"].verdict is verdict
 
 
@@ -219,7 +220,7 @@ def test_a_task_that_is_replaced_from_inside_is_played(frees_again: bool, verdic
     """It cancels itself; what is added then gets its slot (contrem/arduino-timer#71): two calls of one callback."""
     lacks = {"size": "none", "raising": "an error comes out of advance"}
     promise = Promise("timer", tick_ns=NS_PER_MS, early_ns=0, late_ns=0, lacks=lacks)
-    subject = timer_subject(promise, lambda promise: Slots(frees_again))
+    subject = driven_subject(promise, of_timer(promise, lambda _: Slots(frees_again)))
     (case,) = [one for one in cases("timer", promise) if (one.clause, one.scenario.name) == ("T3", SCOPE)]
     outcome = case.judge(subject)
     assert outcome.verdict is verdict

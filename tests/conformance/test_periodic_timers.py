@@ -24,9 +24,9 @@ from purgatorio_conformance.subject.contract import Subject, SubjectFailed, sile
 from purgatorio_conformance.subject.plan import make_plan
 from purgatorio_conformance.subjects import PERIODIC, subjects_named
 from purgatorio_conformance.suite import gated
-from purgatorio_conformance.suite.case import cases, driven_subject, timer_subject
+from purgatorio_conformance.suite.case import cases, driven_subject
 from purgatorio_conformance.suite.contract import BadPromise, Promise
-from purgatorio_conformance.suite.gated import command_promise, of_command
+from purgatorio_conformance.suite.gated import command_promise, of_command, of_timer
 from purgatorio_conformance.suite.in_process import DrivenTimer
 from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.check import check_files
@@ -178,7 +178,7 @@ def outcomes(
     monkeypatch.setattr(gated, "_OPERATIONS", tasks)
     monkeypatch.setattr(toy(), "CATCH_UP", promise.catch_up)
     monkeypatch.setattr(toy(), "BUG", bug)
-    subject = timer_subject(promise, lambda _: Adapter(toy().Timer, toy().Task))
+    subject = driven_subject(promise, of_timer(promise, lambda _: Adapter(toy().Timer, toy().Task)))
     every = [case for case in cases("timer", promise) if case.scenario.name == "periodic"]
     asked = [case for case in every if not clause or case.clause == clause]
     return {f"{case.clause}/{case.scenario.name}": case.judge(subject).verdict for case in asked}
@@ -250,7 +250,7 @@ def test_the_suite_passes_the_reference(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(gated, "_OPERATIONS", 120)
 
     def verdicts(promise: Promise = REFERENCE) -> dict[str, Verdict]:
-        subject = timer_subject(promise, of_reference)
+        subject = driven_subject(promise, of_timer(promise, of_reference))
         asked = [case for case in cases("timer", promise) if case.scenario.name == "periodic"]
         return {f"{case.clause}/{case.scenario.name}": case.judge(subject).verdict for case in asked}
 

@@ -29,6 +29,7 @@ from purgatorio_conformance.protocol.conversation import Conversation, VirtualCl
 from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.describe import Part, reported
 from purgatorio_conformance.protocol.driver import command_subjects
+from purgatorio_conformance.protocol.failed_run import comes_of_order
 from purgatorio_conformance.protocol.gate_program import gate_programs
 from purgatorio_conformance.protocol.gate_steps import Steps
 from purgatorio_conformance.protocol.gates import GatedRun
@@ -48,7 +49,6 @@ from purgatorio_conformance.protocol.played_order import (
     Orders,
     PausedCall,
     PlayedOrder,
-    comes_of_order,
     in_trace,
     unfinished,
 )

@@ -28,12 +28,11 @@ from purgatorio_conformance.protocol.message import (
     wait_call,
 )
 from purgatorio_conformance.protocol.played_order import (
-    AGAIN,
-    ON_AND_ON,
-    RACED,
+    AGAIN_MOST,
+    STEPS_MOST,
     Account,
+    PausedCall,
     PlayedOrder,
-    comes_of_order,
 )
 from purgatorio_conformance.protocol.recorded_calls import (
     about,
@@ -68,6 +67,20 @@ _ENDLESS_TICKS: Final = 1_000
 _ENDLESS_STEPS: Final = 1_000
 """The ticks of one advance (some timers check each tick), and the most advances."""
 
+AGAIN: Final = (
+    "the same order of threads hangs again in a new process; made one after another, all calls return"
+)
+"""The proof that a hang is a deadlock."""
+
+ON_AND_ON: Final = (
+    "by the same order of threads it uses the CPU without end again, in a new process; made one after another, all "
+    "calls return"
+)
+"""The proof that a call that uses the CPU without end in such an order is not slow."""
+
+RACED: Final = "the same order of threads fails again in a new process; made one after another, no call fails"
+"""The proof that the subject causes an error."""
+
 TWICE: Final = "on a fresh start, after the same calls, it does not return in twice the time"
 """The proof that a hang in which no thread runs is a deadlock."""
 
@@ -97,6 +110,28 @@ FEW: Final = (
     "does not return"
 )
 """The proof that a working call is not slow: it has almost nothing to do."""
+
+
+def comes_of_order(
+    order: PlayedOrder,
+    seen: Sequence[str],
+    alone: Callable[[PlayedOrder], Sequence[str] | None],
+    tries: int = AGAIN_MOST,
+) -> bool:
+    """Whether the order of threads causes `seen`, and so breaks P3: an error, or calls (by name) that never returned
+    although no thread was paused.
+
+    `alone` executes one order with a new subject. It returns such an error or such calls, or None if something else
+    happens. There are two conditions. The same order must give the same result again. The same calls, made one after
+    another and without errors in callbacks, must give an empty result. Then the cause is the order of the calls, or the
+    state after an error. Resumed threads run freely, so an order without a result is executed again, up to `tries`
+    times.
+    """
+    one_by_one = replace(
+        order, acts=(), stop=order.stop and PausedCall(0, 0, (STEPS_MOST * 1_000,)), errors=False
+    )
+    again = bool(seen) and any(alone(order) == seen for _ in range(tries))
+    return again and alone(one_by_one) == []
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
-"""The orders in which gated runs executed their programs. Chooses the executions to repeat, and tests whether an order
-of threads causes an error or a hang. Keeps the facts about a run that are not in its trace."""
+"""The orders in which gated runs executed their programs. Chooses the executions to repeat. Keeps the facts about a run
+that are not in its trace."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +27,7 @@ STEPS_MOST: Final = 5_000
 
 _OF_PLAY: Final = re.compile(r'"p(\d+)-')
 
-_AGAIN_MOST: Final = 5
+AGAIN_MOST: Final = 5
 """How often an order is executed again to repeat a hang or a violation."""
 
 BROKEN: Final = "a clause was broken before"
@@ -36,20 +36,6 @@ NO_LINE: Final = "its calls reach no line at which a thread can pause"
 NO_LINE_OF_ITS_OWN: Final = "its first call reaches no line that calls of shorter programs do not reach"
 NO_NEW_LINE: Final = "each line of its calls was paused before during calls of the same kinds"
 """Reasons why an order or a program is not executed."""
-
-AGAIN: Final = (
-    "the same order of threads hangs again in a new process; made one after another, all calls return"
-)
-"""The proof that a hang is a deadlock."""
-
-ON_AND_ON: Final = (
-    "by the same order of threads it uses the CPU without end again, in a new process; made one after another, all "
-    "calls return"
-)
-"""The proof that a call that uses the CPU without end in such an order is not slow."""
-
-RACED: Final = "the same order of threads fails again in a new process; made one after another, no call fails"
-"""The proof that the subject causes an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,28 +91,6 @@ def unfinished(orders: Sequence[Orders]) -> str:
     return f"orders or steps of {', '.join(cut)}: {', '.join(dict.fromkeys(cut.values()))}" if cut else ""
 
 
-def comes_of_order(
-    order: PlayedOrder,
-    seen: Sequence[str],
-    alone: Callable[[PlayedOrder], Sequence[str] | None],
-    tries: int = _AGAIN_MOST,
-) -> bool:
-    """Whether the order of threads causes `seen`, and so breaks P3: an error, or calls (by name) that never returned
-    although no thread was paused.
-
-    `alone` executes one order with a new subject. It returns such an error or such calls, or None if something else
-    happens. There are two conditions. The same order must give the same result again. The same calls, made one after
-    another and without errors in callbacks, must give an empty result. Then the cause is the order of the calls, or the
-    state after an error. Resumed threads run freely, so an order without a result is executed again, up to `tries`
-    times.
-    """
-    one_by_one = replace(
-        order, acts=(), stop=order.stop and PausedCall(0, 0, (STEPS_MOST * 1_000,)), errors=False
-    )
-    again = bool(seen) and any(alone(order) == seen for _ in range(tries))
-    return again and alone(one_by_one) == []
-
-
 def play_of(operation: str) -> int | None:
     """The number of the execution that an operation, task or key belongs to, from its name; or None."""
     number = operation.partition("-")[0].removeprefix("p")
@@ -148,7 +112,7 @@ def to_play_again(broken: ClauseResult, plays: Sequence[PlayedOrder], trace: Pat
     numbers = dict.fromkeys(map(play_of, subjects))
     found = [plays[number - 1] for number in numbers if number is not None and number <= len(plays)]
     # Each execution starts the subject again, so many suspects are tried once.
-    return (found * _AGAIN_MOST)[: _AGAIN_MOST * len(broken.causes)]
+    return (found * AGAIN_MOST)[: AGAIN_MOST * len(broken.causes)]
 
 
 def from_its_start(session: Sequence[str], operation: str) -> tuple[str, ...]:

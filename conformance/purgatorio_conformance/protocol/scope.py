@@ -36,19 +36,13 @@ from purgatorio_conformance.protocol.message import (
 from purgatorio_conformance.protocol.small_program import (
     ANY,
     ARM,
-    ARMING,
     CALLBACK,
-    CLAIM,
     DISARM,
     DONE,
     ERRORS,
     EXPIRED,
-    EXPIRY,
     FIRE,
     FORCE,
-    GIVE_UP,
-    LISTS,
-    RECHECK,
     SEQUENCE,
     SLOW,
     TIMER,
@@ -62,6 +56,7 @@ from purgatorio_conformance.protocol.small_program import (
     LaneCall,
     SmallProgram,
     Until,
+    class_of,
     delays_for,
     late_for,
 )
@@ -812,8 +807,7 @@ class _OfPurgatory(_Words):
 
     def crossing(self, recipe: _Recipe) -> SmallProgram:
         kinds = {step.kind.split()[0] for lane in recipe.lanes for step in lane}
-        looks_for = next(one for needed, one in _CLASSES if needed <= kinds)
-        program, there = self._made(recipe, looks_for)
+        program, there = self._made(recipe, class_of(kinds))
         # No later call completes an expiring operation, or a missing expiry would stay hidden.
         there = [one for one in there if Expiry(one) not in {call for lane in program.lanes for call in lane}]
         places = {place for kind in kinds for place in _PAUSES[kind]}
@@ -824,20 +818,6 @@ class _OfPurgatory(_Words):
             after=self._after(there),
         )
 
-
-_CLASSES: Final = (
-    ({"expiry", "register"}, SLOW),
-    ({"expiry"}, EXPIRY),
-    ({"force", "register"}, ARMING),
-    ({"force"}, CLAIM),
-    ({"give"}, LISTS),
-    ({"gauge"}, LISTS),
-    ({"register", "check"}, RECHECK),
-    ({"register", "event"}, RECHECK),
-    ({"register"}, LISTS),
-    (set[str](), GIVE_UP),
-)
-"""The class of bugs that a program targets if it has calls of these kinds; the first match counts."""
 
 _PAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     "expiry": (FIRE, DONE, EXPIRED),

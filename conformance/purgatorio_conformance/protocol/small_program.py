@@ -6,7 +6,7 @@ program targets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, TypeVar
@@ -67,6 +67,24 @@ CLASSES: Final[dict[Part, tuple[str, ...]]] = {
     "timer": (TIMER, CALLBACK, SLOW, LEVEL, MOVED, ERRORS, SEQUENCE, ANY),
 }
 """The classes of bugs that gated runs target, for each part."""
+
+_BY_KINDS: Final = (
+    ({"expiry", "register"}, SLOW),
+    ({"expiry"}, EXPIRY),
+    ({"force", "register"}, ARMING),
+    ({"force"}, CLAIM),
+    ({"give"}, LISTS),
+    ({"gauge"}, LISTS),
+    ({"register", "check"}, RECHECK),
+    ({"register", "event"}, RECHECK),
+    ({"register"}, LISTS),
+    (set[str](), GIVE_UP),
+)
+"""The class of bugs that a program targets if it has calls of these kinds; the first match counts."""
+
+
+def class_of(kinds: Set[str]) -> str:
+    return next(looks_for for needed, looks_for in _BY_KINDS if needed <= kinds)
 
 
 _SOON_OVER_NS: Final = 100 * MS

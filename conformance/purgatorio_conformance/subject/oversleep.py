@@ -28,7 +28,7 @@ MAX_NAPS: Final = 20_000
 
 def control_params(oversleeps_ns: Sequence[int], worst_ns: int, nap_ns: int) -> dict[str, object]:
     """The two fields of `params`; without naps, only the first. `worst_ns`: the largest lateness of all naps, including
-    naps that are not in the list. A JVM may read it one nap earlier than the list."""
+    naps that are not in the list."""
     found = lateness_of("control", np.array(oversleeps_ns, np.int64))
     params: dict[str, object] = {"control_worst_oversleep_ns": max([worst_ns, *oversleeps_ns])}
     if found is not None:

@@ -15,14 +15,12 @@ from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject import plan
 from purgatorio_conformance.subject.contract import Subject as RealSubject
-from purgatorio_conformance.suite.contract import BadPromise, Promise, PurgatoryFactory, TimerFactory
+from purgatorio_conformance.suite.contract import BadPromise, Promise
 from purgatorio_conformance.suite.gated import (
     PAUSES,
     PERIODIC,
     PLAN,
     SuiteScenario,
-    of_purgatory,
-    of_timer,
     periodic_clauses,
     play,
     scenarios_of,
@@ -69,14 +67,6 @@ class SubjectRuns:
         if name not in self.runs:
             self.runs[name] = self.carry_out(name)
         return self.runs[name]
-
-
-def timer_subject(promise: Promise, factory: TimerFactory) -> SubjectRuns:
-    return driven_subject(promise, of_timer(promise, factory))
-
-
-def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> SubjectRuns:
-    return driven_subject(promise, of_purgatory(promise, factory))
 
 
 def driven_subject(promise: Promise, under: CommandSubject) -> SubjectRuns:

@@ -220,7 +220,7 @@ def play(run: str, under: CommandSubject) -> JudgedRun:
         why = re.sub(r"; its trace is [^;]+", "", told)
         trace = b"" if subject.small else path.read_bytes()
     # Only the verdicts are kept: the rest has megabytes. A violation is shown by an execution of its own.
-    whole = JudgedRun(why, _kept_nowhere, result, EVENT_SCHEMA.empty_table())
+    whole = JudgedRun(why, lambda path: None, result, EVENT_SCHEMA.empty_table())
     return replace(
         whole,
         narrowed=partial(_narrowed, run, subject, whole, trace),
@@ -297,10 +297,6 @@ def _lacking(promise: Promise, program: SmallProgram) -> bool:
 
 def _written(trace: bytes, path: Path) -> None:
     path.write_bytes(trace)
-
-
-def _kept_nowhere(path: Path) -> None:
-    """Write nothing: the trace of the whole run is not kept."""
 
 
 PLAN: Final = "plan"

@@ -9,11 +9,11 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from purgatorio_conformance.protocol.describe import Part, parts_of
+from purgatorio_conformance.protocol.describe import parts_of
 from purgatorio_conformance.protocol.driver import describe_command
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.suite.case import (
@@ -22,12 +22,10 @@ from purgatorio_conformance.suite.case import (
     cases,
     driven_subject,
     plan_cases,
-    purgatory_subject,
     real_time_subject,
-    timer_subject,
 )
 from purgatorio_conformance.suite.contract import BadPromise, Promise
-from purgatorio_conformance.suite.gated import command_promise, of_command
+from purgatorio_conformance.suite.gated import command_promise, of_command, of_purgatory, of_timer
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
@@ -206,23 +204,19 @@ def bound(request: pytest.FixtureRequest) -> BoundCase:
     subjects = request.config.stash.setdefault(_SUBJECTS, {})
     base = request.node.nodeid.partition("[")[0]
     key = (base, case.kind, case.promise.profile)
-    if case.part:
-        if key not in subjects:
-            subjects[key] = _command_subject(request, case)
-        return BoundCase(case, subjects[key], request)
     # Every test requests the fixture's value, so that pytest keeps its order of set-up and teardown.
-    factory = request.getfixturevalue(f"purgatorio_{case.kind}")
-    if key not in subjects and case.kind == "subject":
-        folder: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
-        timers = request.node.get_closest_marker("purgatorio").kwargs.get("timers", _TIMERS)
-        subjects[key] = real_time_subject(case.promise, factory, folder.mktemp("purgatorio"), timers)
+    factory = None if case.part else request.getfixturevalue(f"purgatorio_{case.kind}")
     if key not in subjects:
-        make = timer_subject if case.kind == "timer" else purgatory_subject
-        subjects[key] = make(case.promise, factory)
+        subjects[key] = _subject(request, case, factory)
     return BoundCase(case, subjects[key], request)
 
 
-def _command_subject(request: pytest.FixtureRequest, case: Case) -> SubjectRuns:
-    command: Sequence[str] = request.node.get_closest_marker("purgatorio").kwargs["command"]
-    part: Part = "timer" if case.kind == "timer" else "purgatory"
-    return driven_subject(case.promise, of_command(case.promise, part, describe_command(command), command))
+def _subject(request: pytest.FixtureRequest, case: Case, factory: Any) -> SubjectRuns:
+    said, promise = request.node.get_closest_marker("purgatorio").kwargs, case.promise
+    if case.kind == "subject":
+        folder: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
+        return real_time_subject(promise, factory, folder.mktemp("purgatorio"), said.get("timers", _TIMERS))
+    if case.part:
+        command = said["command"]
+        return driven_subject(promise, of_command(promise, case.kind, describe_command(command), command))
+    return driven_subject(promise, (of_timer if case.kind == "timer" else of_purgatory)(promise, factory))
