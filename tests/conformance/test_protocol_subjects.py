@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from conformance.driven import EXAMPLES, NODE, PYTHON, broken, changed, needs_node, run_of, subject_in
+from mutants.diffs import Diff, diffs
 from program_text import program
 from purgatorio_conformance.protocol import shortest as shortest_module
 from purgatorio_conformance.protocol.driver import CommandSubject, command_subjects, describe_command
@@ -499,3 +500,36 @@ def test_odd_constants_give_no_false_alarm(text: str, instead: str, tmp_path: Pa
     assert {run.verdict for run in runs} == {Verdict.PASS}
     # Of the scope there may be little, or nothing: it has no room, or no delay.
     assert all(run.clauses["T2"].occasions > 20 for run in runs[:2])
+
+
+# How much the driver finds: the toys with one thing changed at a time, each found by a clause that it breaks. What is
+# not found is listed with its reason: it changes nothing, or breaks no promise that a clause states.
+CHANGES = diffs(Path(__file__).parent / "toy_changes.txt")
+
+
+def found(change: Diff, folder: Path) -> set[str]:
+    changes = dict(change.changes[0].words)
+    if any("any([self" in instead for instead in changes.values()):
+        changes["[first:])"] = "[first:]]))"
+    program = changed(EXAMPLES / f"{change.name}.py", changes, folder)
+    subjects = command_subjects([*PYTHON, program], time="virtual")
+    records = record_runs(subjects, folder, ops=200)
+    assert [record.failure for record in records] == [None] * len(subjects)
+    runs = check_files([record.path for record in records if record.path is not None]).runs
+    return set[str]().union(*map(broken, runs))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(one, marks=() if number % 9 == 0 else pytest.mark.slow)
+        for number, one in enumerate(CHANGES)
+    ],
+)
+def test_every_change_is_found_or_has_its_reason(change: Diff, tmp_path: Path) -> None:
+    """Some changes run in every test run. The changes that are not found are listed by name."""
+    clauses = found(change, tmp_path)
+    if " " in change.what:
+        assert clauses == set(), "a limit that is none any more: say what finds it"
+    else:
+        assert change.what in clauses
