@@ -170,11 +170,6 @@ def command_subjects(
     return found
 
 
-def _leaves_none_out(program: SmallProgram) -> bool:
-    # Not a lambda: the subject is sent to another process.
-    return False
-
-
 @dataclass(frozen=True)
 class CommandSubject:
     """One part of a program, driven in one mode; made by `command_subjects`. See `Subject`. `lines`: the classes at
@@ -195,7 +190,7 @@ class CommandSubject:
     lines: str | None = None
     effort: Effort | None = None
     ways: tuple[Way, ...] = ()
-    leaves_out: Callable[[SmallProgram], bool] = _leaves_none_out
+    leaves_out: Callable[[SmallProgram], bool] | None = None
     boundaries: bool = True
     reenters: bool = True
 

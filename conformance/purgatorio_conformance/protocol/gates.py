@@ -100,10 +100,10 @@ class GatedRun:
         tell: Callable[[float], None] = lambda share: None,
         seed: int = 1,
         effort: Effort | None = None,
-        leaves_out: Callable[[SmallProgram], bool] = lambda program: False,
+        leaves_out: Callable[[SmallProgram], bool] | None = None,
     ) -> None:
         self._plays = plays
-        self._leaves_out = leaves_out
+        self._leaves_out = leaves_out or (lambda program: False)
         self._tell = tell
         self._seed = seed
         self._effort = effort or Effort()
@@ -126,21 +126,19 @@ class GatedRun:
         if only is not None:
             self._again(only)
             return
-        by_number = [one for one in self._by_number() if not self._leaves_out(one)]
+        by_hand = gate_programs(self._plays.part, self._plays.delays)
+        by_hand = tuple(one for one in by_hand if not self._leaves_out(one))
         for place, way in enumerate(ways):
             tell = partial(self._told, place, len(ways))
             if way == "drawn":
                 self._all_drawn(tell)
             elif way == "orders":
-                self._all_orders((*by_number, *self._crossed()), tell=tell)
+                self._all_orders((*by_hand, *self._crossed()), tell=tell)
                 self.reached = self._how_far()
             elif not self._plays.broken:
                 self._steps.tell = tell
-                programs = (*by_number, *self._crossed(stepped=True))
+                programs = (*by_hand, *self._crossed(stepped=True))
                 self.orders.extend(self._steps.drive(programs, beside=way == "beside"))
-
-    def _by_number(self) -> tuple[SmallProgram, ...]:
-        return gate_programs(self._plays.part, self._plays.delays)
 
     def _crossed(self, *, stepped: bool = False) -> Iterator[SmallProgram]:
         """Yield programs of two callers from the scope: the requested number of the first size, and a third as many of
@@ -192,8 +190,8 @@ class GatedRun:
         if name.startswith(DRAWN):
             return self._drawn(name)
         plays = self._plays
-        by_number = (program for program in self._by_number() if program.name == name)
-        found = next(by_number, None) or crossing_named(name, plays.part, plays.delays, plays.description)
+        by_hand = (one for one in gate_programs(plays.part, plays.delays) if one.name == name)
+        found = next(by_hand, None) or crossing_named(name, plays.part, plays.delays, plays.description)
         assert found is not None, "it was executed before"
         return found
 
