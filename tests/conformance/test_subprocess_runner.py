@@ -126,7 +126,6 @@ class _Full:
     """A subject on whose disk there is room for the name of a trace and nothing else."""
 
     name: str = "full"
-    version: str = ""
     profile: str = "timer"
     threads: int = 1
     tick_ns: int = 1_000_000

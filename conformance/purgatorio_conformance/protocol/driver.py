@@ -200,10 +200,6 @@ class CommandSubject:
         return f"{self.label}-{self.part}-{self.mode}"
 
     @property
-    def version(self) -> str:
-        return self.description.version
-
-    @property
     def profile(self) -> str:
         """The declared profile, or the default profile of a timer."""
         return profile_of(self.description)

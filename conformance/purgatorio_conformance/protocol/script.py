@@ -29,7 +29,6 @@ from purgatorio_conformance.protocol.session import OwnPeer, Peer, Session, note
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_conformance.subject.plan import HUGE_NS
-from purgatorio_spec.recording import RecordedRun
 from purgatorio_spec.trace.record import Event, Header
 from purgatorio_spec.trace.recorder import Recorder
 
@@ -76,10 +75,6 @@ class Played:
     events: tuple[Event, ...]
     session: tuple[str, ...]
     failure: SubjectFailed | None = None
-
-    def recording(self, run: str) -> RecordedRun:
-        why = "" if self.failure is None else str(self.failure)
-        return RecordedRun(replace(self.header, run=run), self.events, why)
 
 
 def play(

@@ -94,10 +94,6 @@ class Subject(Protocol):
         """A unique name that is also a valid file name: `netty-tick10-wheel8`."""
 
     @property
-    def version(self) -> str:
-        """The version of the code under test, as its project names it."""
-
-    @property
     def profile(self) -> str:
         """The name of the profile by which the subject is judged."""
 
