@@ -2,24 +2,10 @@
 times, long delays, and many tasks at once.
 
 In real time, the plan takes ten seconds. Then come six idle seconds, and six seconds with one waiting task. In virtual
-time, a long delay takes no time, and the plan has these phases:
-
-- Crowds: many tasks in one bucket, or many operations under one key. One check completes half of the operations, and
-  the other half expires together. One `cancel_for_key` returns many operations. Many keys have equal hash values. One
-  operation has as many keys as the protocol allows, and a check of its last key completes it.
-- Short delays, with no deadline at a boundary of the second level. So no bucket of the second level becomes due, and
-  the clock of this level may stay behind. Then come the first tasks of the second and third levels.
-- Many tasks, most of which are cancelled.
-- Levels: each level of the declared wheel, one after another, at least four. Deadlines are at and next to the
-  boundaries of the level. Tasks are added just before, at and just after a boundary, while all finer levels have tasks
-  too. Then time passes through every boundary at which tasks may move to a finer level. Before each level comes an idle
-  time. After the last level, a task waits for weeks. If the subject allows such delays, some tasks wait until the tick
-  counter has passed a multiple of 2**31. A jump of the clock makes several buckets due at once. Other tasks in these
-  buckets are due one revolution later. If the subject's `advance` is slow, the plan is shorter.
-- Completed operations (only in a purgatory), several times the purge interval. The plan also reads the gauges at rest.
-  At first, no operation waits, and keys that several operations share are checked once. Some keys have equal hash
-  values (for the first or the last hash bucket). In the second phase, checks remove all operations, so a purge finds
-  none. In the third phase, `cancel_for_key` returns all operations. In the end, some operations wait.
+time, a long delay takes no time, and the plan has these phases: crowds, the first tasks of the second and third level,
+many tasks that are mostly cancelled, every level of the declared wheel (at least four), weeks, jumps over several
+buckets, and in a purgatory completed operations. The method of each phase describes it. If the subject's `advance` is
+slow, the plan is shorter.
 """
 
 from __future__ import annotations
@@ -268,6 +254,8 @@ class BoundaryPlan:
         return [f"waits-{number}" for number in range(len(fit))]
 
     def _crowd(self, many: int) -> None:
+        """Begin many tasks in one bucket, or many operations under one key. One check completes half of the operations,
+        and the other half expires together."""
         delay_ns = self._fit(_CROWD_NS)
         for number in range(many):
             name = f"crowd-{number}"
