@@ -334,7 +334,7 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
         # Its work is done only when the suite asks it to come to rest.
         ("leaves its work", set()),
         # Each time-out leaves something behind, and in the end a request is refused (knative/serving#4776).
-        ("refuses after many time-outs", {"O5"}),
+        ("refuses after many time-outs", {"O5", "P2"}),
         # At rest, the gauge counts those that wait, and a leak of it shows in two calls.
         ("counts who has timed out", {"P2"}),
         # The number of operations that got a unit is at most that of the units.
