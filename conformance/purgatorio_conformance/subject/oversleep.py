@@ -2,11 +2,7 @@
 
 The control thread runs in the process of the subject. Its lateness comes from the machine and the GIL, not from the
 subject. The field `params` of the trace has this lateness. No clause reads it, but a report shows it next to the
-lateness of the subject:
-
-    control_worst_oversleep_ns   the largest lateness
-    control_oversleep            {"naps": .., "nap_ns": .., "p50_ns": .., "p90_ns": .., "p99_ns": .., "max_ns": ..,
-                                  "bins": [[low_ns, high_ns, count], ...]}, with the bins of all lateness histograms
+lateness of the subject. `control_params` has the fields; the bins are those of all lateness histograms.
 """
 
 import threading
