@@ -13,8 +13,8 @@ import pytest
 
 from conformance.driven import broken, run_of, subject_in
 from conformance.kit_classes import QUICK
+from conformance.test_protocol_gates import only
 from program_text import python
-from purgatorio_conformance.protocol import driver, gates
 from purgatorio_conformance.protocol.coverage import not_looked_for
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode
 from purgatorio_conformance.protocol.gate_program import gate_programs
@@ -102,13 +102,7 @@ def test_a_task_is_added_again_beside_time_that_moves_or_ends_it(
 ) -> None:
     """The thread that moves a task puts it back next to the new one, so it runs twice. The thread that ends it removes
     the new one, so it runs for the former add alone. Not under one lock."""
-    monkeypatch.setattr(
-        gates,
-        "gate_programs",
-        lambda part, delays: tuple(one for one in gate_programs(part, delays) if one.name == name),
-    )
-    monkeypatch.setattr(gates, "crossed", lambda *_: iter(()))
-    monkeypatch.setattr(driver, "_DRAWN_MOST", 0)
+    only(monkeypatch, name)
     # Who listens is driven in this process, where only the one program is known.
     one = replace(subject(built, case), listener=noted([]))
     assert found(one, tmp_path)[0] == breaks
