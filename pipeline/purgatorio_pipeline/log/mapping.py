@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from purgatorio_spec.trace.convert import CannotConvert
@@ -119,10 +119,10 @@ class LogMapping:
         return what in self.words.values() or getattr(self, what, None) is not None
 
 
-_PROMISES: Final = ("early_ms", "late_ms", "answer_ms", "answer_early_ms", "skew_ms")
+_BOUNDS: Final = ("early", "late", "answer", "answer_early")
 _ENTRIES: Final = (
     *(field.name for field in fields(LogMapping) if not field.name.endswith(("_ns", "words"))),
-    *(f"promises.{name}" for name in _PROMISES),
+    *(f"promises.{name}_ms" for name in (*_BOUNDS, "skew")),
     *(f"words.{what}" for what in WHATS),
 )
 
@@ -171,15 +171,12 @@ def _mapping(values: dict[str, object]) -> LogMapping:
     number = _number(timeout) if isinstance(timeout, str) else timeout
     unit = _choice(values, "unit", tuple(UNIT_NS))
     skew_ns = _promise(values, "skew_ms", 0) or 0
+    columns = ("enqueued", "completed", "timed_out", "event", "time", "duration", "time_format")
+    given: dict[str, Any] = {name: _name(values, name) for name in columns}
+    given |= {f"{name}_ns": _promise(values, f"{name}_ms", skew_ns) for name in _BOUNDS}
     made = LogMapping(
         id=_names(values, "id"),
         key=_keys(values),
-        enqueued=_name(values, "enqueued"),
-        completed=_name(values, "completed"),
-        timed_out=_name(values, "timed_out"),
-        event=_name(values, "event"),
-        time=_name(values, "time"),
-        duration=_name(values, "duration"),
         what=_names(values, "what"),
         words=words,
         timeout=timeout if number is None else number,
@@ -187,14 +184,10 @@ def _mapping(values: dict[str, object]) -> LogMapping:
         timeout_unit=_choice(values, "timeout_unit", tuple(UNIT_NS)) or unit,
         duration_unit=_choice(values, "duration_unit", tuple(UNIT_NS)),
         decimal=_choice(values, "decimal", (".", ",")) or ".",
-        time_format=_name(values, "time_format"),
         time_zone=_zone(values),
         duplicates=_choice(values, "duplicates", ("refuse", "drop", "keep")) or "refuse",
-        early_ns=_promise(values, "early_ms", skew_ns),
-        late_ns=_promise(values, "late_ms", skew_ns),
-        answer_ns=_promise(values, "answer_ms", skew_ns),
-        answer_early_ns=_promise(values, "answer_early_ms", skew_ns),
         skew_ns=skew_ns,
+        **given,
     )
     _require_sound(made)
     return made

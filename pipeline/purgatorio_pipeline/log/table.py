@@ -50,22 +50,21 @@ class PointTable:
 
     def __init__(self, database: Any) -> None:
         self._database = database
-        self.rows(
-            "CREATE TABLE points (t BIGINT, rank TINYINT, row BIGINT, what VARCHAR, id VARCHAR, keys VARCHAR,"
-            " delay_ns BIGINT)"
-        )
+        self._with_batch("CREATE TABLE points AS SELECT * FROM batch", [])
 
     def cursor(self) -> Any:
         """A connection of its own, for reading a file."""
         return self._database.cursor()
 
     def add(self, points: Sequence[Point]) -> None:
-        if not points:
-            return
-        columns = zip(zip(*points, strict=True), _COLUMNS.types, strict=True)
-        batch = pa.Table.from_arrays([pa.array(values, kind) for values, kind in columns], schema=_COLUMNS)
-        self._database.register("batch", batch)
-        self._database.execute("INSERT INTO points SELECT * FROM batch")
+        if points:
+            self._with_batch("INSERT INTO points SELECT * FROM batch", points)
+
+    def _with_batch(self, query: str, points: Sequence[Point]) -> None:
+        columns = zip(*points, strict=True) if points else [()] * len(_COLUMNS)
+        arrays = [pa.array(values, kind) for values, kind in zip(columns, _COLUMNS.types, strict=True)]
+        self._database.register("batch", pa.Table.from_arrays(arrays, schema=_COLUMNS))
+        self._database.execute(query)
         self._database.unregister("batch")
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
