@@ -178,7 +178,6 @@ class Comparison:
 
     @property
     def meaning(self) -> str:
-        """The verdict in words."""
         return {
             Verdict.PASS: "nothing got worse",
             Verdict.VIOLATED: "something is newly broken",

@@ -45,7 +45,6 @@ class Gathered:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict of all results."""
         return verdict_of(self.judged.result, self.findings)
 
     def printed(self) -> Report:

@@ -43,7 +43,6 @@ class HadoopPath:
 
     @property
     def name(self) -> str:
-        """The last part."""
         return self.uri.rstrip("/").rpartition("/")[2]
 
     def exists(self) -> bool:

@@ -72,7 +72,6 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
         self._callback(self.results())
 
     def on_expiration(self) -> None:
-        """Count the parts that are undecided."""
         if self._meter is not None:
             for part in self.undecided():
                 self._meter.mark(part)

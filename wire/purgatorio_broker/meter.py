@@ -14,7 +14,6 @@ class ExpirationMeter:
         self._by_key: Cell[dict[Hashable, int]] = sync.cell({}, "meter.keys")
 
     def mark(self, key: Hashable) -> None:
-        """Counts one more for `key`, and in total."""
         with self._lock:
             self._total.set(self._total.get() + 1)
             by_key = self._by_key.mutate()

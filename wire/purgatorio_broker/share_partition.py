@@ -29,8 +29,6 @@ from purgatorio_broker.log import OffsetMetadata
 
 
 class Acknowledgement(Enum):
-    """The acknowledgement of an acquired record."""
-
     ACCEPT = "processed"
     RELEASE = "not processed: deliver it again"
     REJECT = "cannot be processed: do not deliver it again"
@@ -175,7 +173,6 @@ class SharePartition:
             self._move_start()
 
     def is_locked(self) -> bool:
-        """Whether a fetch holds the fetch lock."""
         with self._lock:
             return self._fetching.get()
 

@@ -181,7 +181,6 @@ def _things(body: Body | None) -> Iterator[str]:
 
 
 def words(event: WireEvent) -> str:
-    """The short text of one event."""
     body = event.body
     if event.ev == "request":
         return f"{event.api}({_asked_words(body)})"

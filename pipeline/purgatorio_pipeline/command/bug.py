@@ -11,7 +11,6 @@ from purgatorio_stress.mutant.patch import Bug
 
 
 def mutant_option() -> Any:
-    """The option of every command that takes one."""
     said = "Patch the code with a bug before the run. FILE has patches; NAME selects one patch."
     return option(said, metavar="FILE[:NAME]")
 

@@ -112,7 +112,6 @@ def _tests(name: str, first: str, naming: Iterable[str]) -> list[str]:
 
 
 def _numbered(clause: Clause) -> Iterator[list[str]]:
-    """Each rule with its number, and its formula."""
     for number, rule in enumerate(clause.rules, 1):
         yield [f"{number}. {rule}.", *([f" {rule.formula}"] if rule.formula else [])]
 
@@ -143,7 +142,6 @@ def _broken(name: str, *folders: str) -> list[str]:
 
 
 def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
-    """The explanation of a clause of a broker."""
     yield "basis", [f"{WIRE_CLAUSES[name].basis}; judged by `purgatorio wire HOST:PORT --only {name}`"]
     yield "causes", [WIRE_CLAUSES[name].causes]
     yield (

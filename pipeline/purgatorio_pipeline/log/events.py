@@ -45,7 +45,6 @@ class EventMaker:
         """Of the first event of a point."""
 
     def events(self, point: Point) -> Iterator[Event]:
-        """The events of a point."""
         t, _, row, what, request, keys, delay_ns = point
         yield from self._answered(t)
         self._forget_ended(t)

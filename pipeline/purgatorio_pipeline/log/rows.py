@@ -162,7 +162,6 @@ def _as_text(name: str, inner: bool) -> str:
 
 
 def _csv(source: Path) -> tuple[list[str], Iterator[Row | str]]:
-    """The header, and the rows."""
     rows = _csv_rows(_lines(source))
     header = next(rows, [])
     if isinstance(header, str):

@@ -46,8 +46,6 @@ def duckdb() -> Any:
 
 
 class PointTable:
-    """The table `points`."""
-
     def __init__(self, database: Any) -> None:
         self._database = database
         self._with_batch("CREATE TABLE points AS SELECT * FROM batch", [])

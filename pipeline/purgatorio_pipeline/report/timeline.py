@@ -73,7 +73,6 @@ class Drawing:
 
     @cached_property
     def places(self) -> list[float]:
-        """The middle of each row."""
         ends = accumulate((ROW + _GAP * bool(row.gap) for row in self.rows), initial=_HEAD)
         return [end - ROW / 2 for end in ends][1:]
 
@@ -119,7 +118,6 @@ class Drawing:
         return max(min(x, self.width - len(text) * _CHAR - 4), 4.0)
 
     def fields_of(self, at: int) -> Iterator[str]:
-        """The tooltip of a row, by lines."""
         row = self.rows[at]
         yield from (f"{name}: {value}" for name, value in fields_of(row))
         if row.end_row is not None:

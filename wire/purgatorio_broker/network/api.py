@@ -32,7 +32,6 @@ class Api:
 
 
 def api_versions(node: Node, request: Request) -> None:
-    """Kafka's ApiVersions, 0 to 4."""
     request.reply.send(offered)
 
 

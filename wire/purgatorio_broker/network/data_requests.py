@@ -41,7 +41,6 @@ _NEWEST = -3
 
 
 def produce(node: Node, request: Request) -> None:
-    """Kafka's Produce, 3 to 13."""
     asked = request.fields.partitions("topic_data", node.cluster.named)
     acks = request.fields.number("acks")
     batches: dict[TopicPartition, list[NewRecord]] = {}
@@ -373,7 +372,6 @@ def _look_up(replica: Partition, wanted_ms: int, isolation: Isolation, epoch: in
 
 
 def delete_records(node: Node, request: Request) -> None:
-    """Kafka's DeleteRecords, 0 to 2."""
     offsets = {one.place: one.fields.number("offset") for one in request.fields.partitions("topics")}
 
     def answer(results: Mapping[TopicPartition, DeleteResult]) -> None:

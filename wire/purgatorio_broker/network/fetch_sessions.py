@@ -22,8 +22,6 @@ CLOSES: Final = -1
 
 
 class Place(NamedTuple):
-    """A partition as a request names it."""
-
     name: str | None
     topic_id: UUID | None
     number: int

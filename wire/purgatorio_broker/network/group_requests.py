@@ -30,7 +30,6 @@ def find_coordinator(node: Node, request: Request) -> None:
 
 
 def consumer_group_heartbeat(node: Node, request: Request) -> None:
-    """Kafka's ConsumerGroupHeartbeat, 0 to 1."""
     fields = request.fields
     if fields.has("server_assignor") and fields.text("server_assignor") not in ("uniform", "range"):
         request.answer(error_code=ErrorCode.unsupported_assignor.value)
@@ -48,7 +47,6 @@ def consumer_group_heartbeat(node: Node, request: Request) -> None:
 
 
 def join_group(node: Node, request: Request) -> None:
-    """Kafka's JoinGroup, 0 to 9."""
     fields = request.fields
     session_ms = fields.ms("session_timeout")
     kind = fields.text("protocol_type")
@@ -96,7 +94,6 @@ def join_group(node: Node, request: Request) -> None:
 
 
 def sync_group(node: Node, request: Request) -> None:
-    """Kafka's SyncGroup, 0 to 5."""
     fields = request.fields
 
     def answer(result: SyncResult) -> None:
@@ -126,7 +123,6 @@ def sync_group(node: Node, request: Request) -> None:
 
 
 def heartbeat(node: Node, request: Request) -> None:
-    """Kafka's Heartbeat, 0 to 4."""
     fields = request.fields
     error = _refuses(node, fields)
     if error is Error.NONE:
@@ -311,7 +307,6 @@ def _member(group: Group, member: Member, *, stable: bool) -> Values:
 
 
 def delete_groups(node: Node, request: Request) -> None:
-    """Kafka's DeleteGroups, 0 to 2."""
     names = request.fields.texts("groups_names")
     codes = {name: code_of(node.delete_group(name)) for name in names}
     request.answer(results=[{"group_id": name, "error_code": code} for name, code in codes.items()])

@@ -66,5 +66,4 @@ class Request:
     connection: int = 0
 
     def answer(self, **values: object) -> None:
-        """Send a response with these fields."""
         self.reply.send(lambda: values)

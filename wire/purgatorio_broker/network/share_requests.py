@@ -111,7 +111,6 @@ def share_fetch(node: Node, request: Request) -> None:
 
 
 def share_acknowledge(node: Node, request: Request) -> None:
-    """Kafka's ShareAcknowledge, 1 to 2."""
     taken = _taken(node, request, opens=False)
     if taken is None:
         return
@@ -160,7 +159,6 @@ def _wanted(
 def _acknowledge(
     node: Node, group: str, member: str, asked: Iterable[NamedPart]
 ) -> dict[TopicPartition, int]:
-    """The error of each partition that is acknowledged."""
     errors: dict[TopicPartition, int] = {}
     for one in asked:
         if one.topic is not None and one.fields.entries("acknowledgement_batches"):

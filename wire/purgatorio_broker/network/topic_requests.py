@@ -108,7 +108,6 @@ def _created(name: str, code: int, topic: Topic | None) -> Values:
 
 
 def delete_topics(node: Node, request: Request) -> None:
-    """Kafka's DeleteTopics, 1 to 6."""
     entries = request.fields.entries("topics")
     names = request.fields.texts("topic_names") + [
         entry.text("name") for entry in entries if entry.has("name")
@@ -183,7 +182,6 @@ def elect_leaders(node: Node, request: Request) -> None:
 
 
 def metadata(node: Node, request: Request) -> None:
-    """Kafka's Metadata, 0 to 13."""
     entries = request.fields.entries("topics")
     wants_all = not request.fields.has("topics") or (request.version == 0 and not entries)
     asked = [(entry.text("name"), entry.uuid("topic_id")) for entry in entries]
@@ -309,7 +307,6 @@ def _codes(results: Mapping[str, Error]) -> dict[str, int]:
 
 
 def _named(name: str, code: int, **more: object) -> Values:
-    """The answer about the topic with this name."""
     message = ErrorCode(code).name.upper() if code else None
     return {"name": name, "error_code": code, "error_message": message, **more}
 

@@ -48,7 +48,6 @@ def add_partitions_to_txn(node: Node, request: Request) -> None:
 
 
 def add_offsets_to_txn(node: Node, request: Request) -> None:
-    """Kafka's AddOffsetsToTxn, 0 to 3."""
     fields, error = request.fields, ErrorCode.not_coordinator
     if node.leads:
         group = fields.text("group_id")

@@ -328,7 +328,6 @@ class _Group:
         return empty or (lacks and epoch == JOINS) or epoch < (AWAY if static else LEAVES)
 
     def _holder(self, name: str, instance: str) -> tuple[str, _Member] | None:
-        """Another member with this instance id."""
         held = (x for x in self.members.items() if instance and x[1].instance == instance and x[0] != name)
         return next(held, None)
 

@@ -290,7 +290,6 @@ class Fetching:
             yield from self._overtaken()
 
     def _absent(self, a: _Asked) -> bool:
-        """Whether this partition was never created."""
         topic = self.topics.topics.get(a.part.topic)
         partitions = None if topic is None else topic.partitions_at(self.one.t)
         return topic is None or (partitions is not None and a.part.number >= partitions)

@@ -163,7 +163,6 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def send_half(self) -> None:
-        """Send only the beginning of a request."""
         if self._transport is not None and not self.closed:
             self._transport.write(HALF)
 

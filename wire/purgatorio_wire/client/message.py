@@ -48,8 +48,6 @@ class NewerMessage(MessageBroken):
 
 @dataclass(frozen=True, slots=True)
 class RequestHead:
-    """The header of a request."""
-
     api: int
     version: int
     correlation: int

@@ -89,7 +89,6 @@ def filler(
     size: int, records: int, timestamp_ms: int, written: Written = BY_NOBODY, attributes: int = 0,
     peaks: bool = False,
 ) -> bytes:  # fmt: skip
-    """A batch of `records` records of `size` bytes each."""
     return batch_of([b"." * size] * records, timestamp_ms, written, attributes, peaks=peaks)
 
 

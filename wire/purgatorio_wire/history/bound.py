@@ -40,8 +40,6 @@ PATIENCE_TIMES: Final = 5
 
 
 class RowStatus(Enum):
-    """The result of one row."""
-
     KEPT = "kept"
     BROKEN = "broken"
     LATE = "late"

@@ -187,7 +187,6 @@ class Exchange:
 
     @property
     def session_ms(self) -> int:
-        """The session time-out of a join."""
         return integer(self.body, "session_timeout_ms")
 
     @property
@@ -261,7 +260,6 @@ class Exchange:
 
     @property
     def protocol(self) -> str:
-        """The chosen protocol in the response to a join."""
         return text(self.got, "protocol_name")
 
     def id_over_t(self, latest: bool = False) -> int:

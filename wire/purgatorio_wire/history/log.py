@@ -281,7 +281,6 @@ class Topic:
 
     @property
     def compacts(self) -> bool:
-        """Whether it was created as a compacted topic."""
         return "compact" in self.configs.get("cleanup.policy", "")
 
     def settings(self, one: Exchange, late_ns: int) -> list[dict[str, str]]:
@@ -313,7 +312,6 @@ class Topic:
 
     @property
     def named_settings(self) -> set[str]:
-        """The settings of its creation and of its changes."""
         return {*self.configs} | {text(x, "name") for new in self.altered for x in new.changes}
 
     @property
@@ -654,12 +652,10 @@ def written_by(batches: Iterable[Body]) -> Written:
 
 
 def transactional(batches: Iterable[Body]) -> bool:
-    """Whether some batch is part of a transaction."""
     return any(batch.get("transactional") for batch in batches)
 
 
 def corrupt(batches: Iterable[Body]) -> bool:
-    """Whether the checksum of some batch is wrong."""
     return any(batch.get("corrupt") for batch in batches)
 
 

@@ -108,7 +108,6 @@ class ShareRequest:
 
     @property
     def fetches(self) -> bool:
-        """Whether it may acquire records."""
         return self.one.api == FETCH and self.epoch != CLOSES
 
     def overlaps(self, start_t: int, end_t: int) -> bool:

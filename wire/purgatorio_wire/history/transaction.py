@@ -77,7 +77,6 @@ class Transaction:
 
 
 def name_of(one: Exchange) -> str:
-    """The transactional id of a request."""
     return text(one.body, "transactional_id") or text(one.body, "v3_and_below_transactional_id")
 
 
@@ -133,7 +132,6 @@ def renews(one: Exchange) -> bool:
 
 
 def went_well(one: Exchange) -> bool:
-    """Whether the response has no error."""
     return one.got is not None and not error_of(one)
 
 

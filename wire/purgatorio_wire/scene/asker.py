@@ -105,13 +105,11 @@ class Asker:
         self._admin = None
 
     async def admin(self) -> Connection:
-        """The connection of the scene for topics and metadata."""
         if self._admin is None or self._admin.closed:
             self._admin = await self.open("admin")
         return self._admin
 
     async def controller(self) -> Connection:
-        """The connection of the scene to the controller."""
         there = await self.controller_address()
         if there == self.broker.address:
             return await self.admin()
@@ -181,7 +179,6 @@ class Asker:
         return self.send(conn, "api_versions", SOFTWARE)
 
     def unique(self, what: str) -> str:
-        """A name that no other client uses."""
         self._count += 1
         return f"purgatorio-{self.broker.run}-{self.name.replace('#', '-')}-{what}{self._count}"
 

@@ -84,7 +84,6 @@ class Coordination:
 
     @property
     def seconds(self) -> float:
-        """The time to wait for a coordinator, in seconds."""
         return LACKING_SECONDS if self.lack else COORDINATES_SECONDS
 
     def tries(self) -> Iterator[None]:

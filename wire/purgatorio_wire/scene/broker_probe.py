@@ -178,7 +178,6 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
 
 
 def _heed(broker: Broker, said: Mapping[str, str]) -> None:
-    """Applies these settings."""
     number = {name: value for name in said if (value := limit(said, name, -1)) >= 0}
     broker.topic_configs = {
         config: wanted for name, (config, wanted) in OF_TOPICS.items()

@@ -69,8 +69,6 @@ class FetchSession:
 
 @dataclass(slots=True)
 class DataAsker(Asker):
-    """Requests about topics and their records."""
-
     def fetch(
         self, conn: Connection, parts: Iterable[tuple[str, int, int]], *, max_wait_ms: int, min_bytes: int = 1,
         epoch: int = -1, last_epoch: int = -1, room: int = 1 << 20, most: int | None = None, by_id: str | None = None,

@@ -49,7 +49,6 @@ class Draw:
         return "+".join(f"{number}{position.strip()}" for number, position in places.items())
 
     def requests(self, least: int, most: int) -> tuple[str, ...]:
-        """Random requests, by their weights."""
         kinds = [one for one in REQUESTS.values() if self.kind in one.weights]
         weights = [one.weights[self.kind] for one in kinds]
         return tuple(

@@ -33,8 +33,6 @@ OFTEN: Final = 0.4
 
 @dataclass(frozen=True, slots=True)
 class RandomScene:
-    """A random program."""
-
     lanes: tuple[tuple[str, ...], ...]
     """The texts of the requests of each connection."""
 
@@ -51,7 +49,6 @@ class RandomScene:
 
     @property
     def partitions(self) -> int:
-        """The number of partitions that the program needs."""
         named = (str(request_of(step)[1].get("into", "0")) for lane in self.lanes for step in lane)
         return max((number for text in named for number, *_ in numbered(text)), default=0) + 1
 

@@ -114,7 +114,6 @@ class Sharer:
         return self.play.send(self.conn, APIS[2], asked)
 
     def say(self, kind: int, first: int, last: int | None = None, number: int = 0) -> Sent:
-        """Sends an acknowledgement of one range."""
         return self.acknowledge({number: [(first, first if last is None else last, kind)]})
 
     async def take(self, wait_ms: int) -> list[Range]:
@@ -145,7 +144,6 @@ class Sharer:
             await self.acknowledge({0: [(*held, RENEW)]}, renews=True)
 
     async def end(self, said: Said, *, fetches: bool) -> None:
-        """End the session with these acknowledgements."""
         await (self.fetch(0, said, epoch=-1) if fetches else self.acknowledge(said, epoch=-1))
         self.next = 0
 

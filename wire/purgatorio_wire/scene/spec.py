@@ -43,7 +43,6 @@ class SceneSpec:
 
     @property
     def promise(self) -> str:
-        """The description of the scene."""
         return " ".join((self.play.__doc__ or "").split())
 
 

@@ -64,7 +64,6 @@ class WireTrace:
 
     @property
     def whole(self) -> bool:
-        """Whether the file is complete."""
         return self.end is not None and not self.end.dropped and not self.broken_count and self.cut is None
 
 
