@@ -14,7 +14,7 @@ from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.visible import first_few, shell_word
 from purgatorio_wire.history.error_code import ERRORS
 from purgatorio_wire.history.history import integer, integers, items, text
-from purgatorio_wire.history.log import written_by
+from purgatorio_wire.history.log import summed, written_by
 from purgatorio_wire.history.scenes import topic_names
 from purgatorio_wire.trace.file import WireTrace
 from purgatorio_wire.trace.record import BY_NOBODY, PROFILE, SECOND, Body, WireEvent
@@ -251,27 +251,23 @@ def _numbers(shown: Mapping[str, tuple[str, int | None]], body: Body) -> str:
 def _answer_words(api: str, body: Body | None) -> str:
     if body is None:
         return "unread"
-    if api == "fetch":
+    answered = [
+        part
+        for topic in items(body, "responses")
+        for partitions in ("partitions", "partition_responses")
+        for part in items(topic, partitions)
+    ]
+    if api in ("fetch", "produce"):
         said = [
-            f"{sum(integer(batch, 'count') for batch in items(part, 'records'))} records"
-            if not integer(part, "error_code") else _error(integer(part, "error_code"))
-            for topic in items(body, "responses") for part in items(topic, "partitions")
+            _error(error) if (error := integer(part, "error_code"))
+            else f"@{integer(part, 'base_offset')}" if api == "produce"
+            else f"{summed(items(part, 'records'), 'count')} records"
+            for part in answered
         ]  # fmt: skip
-        return ", ".join(said) or _error(integer(body, "error_code"))
-    if api == "share_fetch" and not any(_errors(body or {})):
-        said = [
-            f"{_range(run)} x{integer(run, 'delivery_count')}"
-            for topic in items(body, "responses") for part in items(topic, "partitions")
-            for run in items(part, "acquired_records")
-        ]  # fmt: skip
-        return ", ".join(said) or "nothing"
-    if api == "produce":
-        said = [
-            f"@{integer(part, 'base_offset')}" if not integer(part, "error_code")
-            else _error(integer(part, "error_code"))
-            for topic in items(body, "responses") for part in items(topic, "partition_responses")
-        ]  # fmt: skip
-        return ", ".join(said) or "nothing"
+        return ", ".join(said) or ("nothing" if api == "produce" else _error(integer(body, "error_code")))
+    if api == "share_fetch" and not any(_errors(body)):
+        runs = (run for part in answered for run in items(part, "acquired_records"))
+        return ", ".join(f"{_range(run)} x{integer(run, 'delivery_count')}" for run in runs) or "nothing"
     if api == "join_group" and not integer(body, "error_code"):
         return f"generation {integer(body, 'generation_id')}, leader {_short(text(body, 'leader'))}"
     errors = [_error(error) for error in _errors(body)]

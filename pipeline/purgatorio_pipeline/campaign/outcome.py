@@ -49,15 +49,13 @@ def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seco
     if status is None:
         return _failed(job, seconds, f"{TIMED_OUT}{': ' + last if last else ''}")
     try:
-        outcome = (
-            _stressed(job, printed, seconds) if job.kind == "stress" else _explored(job, printed, seconds)
-        )
+        verdict, runs, broken = (_stressed if job.kind == "stress" else _explored)(job, printed)
     except Unreadable:
         how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
         return _failed(job, seconds, f"{how} without a result{': ' + last if last else ''}")
-    if EXIT_STATUS[outcome.verdict] != status:
-        return _failed(job, seconds, f"it reported {outcome.verdict} but exited with status {status}")
-    return outcome
+    if EXIT_STATUS[verdict] != status:
+        return _failed(job, seconds, f"it reported {verdict} but exited with status {status}")
+    return JobOutcome(job, verdict, runs, seconds, broken)
 
 
 def causes(outcomes: Sequence[JobOutcome]) -> list[tuple[JobViolation, int]]:
@@ -76,29 +74,25 @@ def _failed(job: Job, seconds: float, failure: str) -> JobOutcome:
     return JobOutcome(job, Verdict.UNKNOWN, 0, seconds, failure=failure[:SEEN_CHARACTERS])
 
 
-def _option(job: Job) -> str:
-    return Bug(job.mutant).option
+_Found = tuple[Verdict, int, tuple[JobViolation, ...]]
+"""The verdict, the number of runs, and the violations that a job printed."""
 
 
-def _explored(job: Job, printed: bytes, seconds: float) -> JobOutcome:
+def _explored(job: Job, printed: bytes) -> _Found:
     found = decoded(printed, Explore)
-    broken = tuple(
-        JobViolation(
-            shown.clause, job.scenario, shown.seen, f"purgatorio explore --replay {shown.token}{_option(job)}"
-        )
-        for one in found.scenarios
-        for shown in one.violations
-    )
-    return JobOutcome(job, found.verdict, found.schedules, seconds, broken)
+    again = f"purgatorio explore --replay {{}}{Bug(job.mutant).option}"
+    return found.verdict, found.schedules, tuple(
+        JobViolation(shown.clause, job.scenario, shown.seen, again.format(shown.token))
+        for one in found.scenarios for shown in one.violations
+    )  # fmt: skip
 
 
-def _stressed(job: Job, printed: bytes, seconds: float) -> JobOutcome:
+def _stressed(job: Job, printed: bytes) -> _Found:
     found = decoded(printed, Stress)
-    again = f"purgatorio stress --scenario {job.scenario} --rounds {job.size} --seed {job.seed}{_option(job)}"
-    broken = tuple(
+    option = Bug(job.mutant).option
+    again = f"purgatorio stress --scenario {job.scenario} --rounds {job.size} --seed {job.seed}{option}"
+    return found.verdict, found.rounds, tuple(
         JobViolation("outcome", job.scenario, line.outcome, again)
-        for one in found.scenarios
-        for line in one.outcomes
+        for one in found.scenarios for line in one.outcomes
         if line.grade is Grade.FORBIDDEN and line.count
-    )
-    return JobOutcome(job, found.verdict, found.rounds, seconds, broken)
+    )  # fmt: skip

@@ -18,7 +18,7 @@ from purgatorio import LOCKED
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.network.cluster import Cluster, EndPoint, Topic
+from purgatorio_broker.network.cluster import Cluster, Topic
 from purgatorio_broker.network.consumers import Consumers
 from purgatorio_broker.network.fetch_sessions import FetchSessions
 from purgatorio_broker.network.quotas import Quotas
@@ -71,9 +71,6 @@ class Node:
         ]
         for thread in self._threads:
             thread.start()
-
-    def broker(self, node_id: int) -> EndPoint | None:
-        return next((one for one in self.cluster.brokers() if one.node_id == node_id), None)
 
     def create(
         self, timeout_ms: int, topics: Sequence[Topic], callback: Callable[[Mapping[str, Error]], None]
