@@ -81,14 +81,24 @@ def written(path: Path, rows: Sequence[Row]) -> Path:
     return path
 
 
+def made_of(
+    folder: Path, mapping: Sequence[str], *logs: Path, toml: Path | None = None, keep_going: bool = False
+) -> LogConversion:
+    """The trace of these logs, in place of that before."""
+    given = read_mapping(toml, mapping)
+    return convert_log(logs, folder / "t.jsonl", given, force=True, keep_going=keep_going)
+
+
+def run_in(folder: Path) -> RunResult:
+    (run,) = without_silent_pass(check_files([folder / "t.jsonl"])).runs
+    return run
+
+
 def judged(
     folder: Path, rows: Sequence[Row], mapping: Sequence[str] = WIDE, name: str = "log.jsonl"
 ) -> RunResult:
-    convert_log(
-        [written(folder / name, rows)], folder / "trace.jsonl", read_mapping(None, mapping), force=True
-    )
-    (run,) = without_silent_pass(check_files([folder / "trace.jsonl"])).runs
-    return run
+    made_of(folder, mapping, written(folder / name, rows))
+    return run_in(folder)
 
 
 def broken(run: RunResult) -> dict[str, list[str]]:
@@ -227,9 +237,7 @@ def test_lines_may_be_written_late(tmp_path: Path) -> None:
     rows = events(f"{ends}in 30 g k2, late 1090 g")
     assert "set promises.skew_ms" in refused(tmp_path, rows, [*LONG, "promises.skew_ms=9"])
     assert broken(judged(tmp_path, rows, [*LONG, "promises.skew_ms=10"])) == {"O4": ["b"]}
-    made = convert_log(
-        [tmp_path / "log.jsonl"], tmp_path / "t.jsonl", read_mapping(None, [*LONG, "promises.skew_ms=10"])
-    )
+    made = made_of(tmp_path, [*LONG, "promises.skew_ms=10"], tmp_path / "log.jsonl")
     assert "1 ends up to skew_ms before their request: the request ended at once" in made.notes
     early = [*rows, *long("in 40 x k2, late 1028 x, in 40 y k2, late 1101 y")]
     assert broken(judged(tmp_path, early, [*LONG, "promises.skew_ms=10"])) == {
@@ -273,11 +281,10 @@ def test_a_rotated_log_starts_and_ends_anywhere(tmp_path: Path) -> None:
     cannot excuse is VIOLATED all the same."""
     rows = sorted(events("late 1103 b, out 1200 old"), key=lambda row: str(row["t"]))
     text = "".join(json.dumps(row) + "\n" for row in rows)
-    log, mapping = tmp_path / "log.jsonl.1", read_mapping(None, LONG)
+    log = tmp_path / "log.jsonl.1"
     log.write_text(f'ms": 12}}\n{text}{{"r": "b", "w"')
-    made = convert_log([log], tmp_path / "t.jsonl", mapping)
-    (run,) = check_files([tmp_path / "t.jsonl"]).runs
-    assert (broken(run), made.left_out) == ({"O4": ["b"]}, 0)
+    made = made_of(tmp_path, LONG, log)
+    assert (broken(run_in(tmp_path)), made.left_out) == ({"O4": ["b"]}, 0)
     assert [note[:24] for note in made.notes] == [
         "the first line is cut (l",
         "the last line is cut (li",
@@ -285,14 +292,11 @@ def test_a_rotated_log_starts_and_ends_anywhere(tmp_path: Path) -> None:
     ]
     log.write_text(f"cut\ncut\n{text}")
     with pytest.raises(CannotConvert, match="line 1 is not a JSON object"):
-        convert_log([log], tmp_path / "t.jsonl", mapping, force=True)
-    made = convert_log([log], tmp_path / "t.jsonl", mapping, force=True, keep_going=True)
-    (run,) = check_files([tmp_path / "t.jsonl"]).runs
-    assert (broken(run), made.left_out) == ({"O4": ["b"]}, 2)
-    made = convert_log(
-        [written(tmp_path / "log.csv-20261128", [*GOOD, {**wide("x", 0, out=30), "in": None}])],
-        tmp_path / "t.jsonl", read_mapping(None, WIDE), force=True,
-    )  # fmt: skip
+        made_of(tmp_path, LONG, log)
+    made = made_of(tmp_path, LONG, log, keep_going=True)
+    assert (broken(run_in(tmp_path)), made.left_out) == ({"O4": ["b"]}, 2)
+    log = written(tmp_path / "log.csv-20261128", [*GOOD, {**wide("x", 0, out=30), "in": None}])
+    made = made_of(tmp_path, WIDE, log)
     assert made.notes == ("1 requests end in this log, but are not enqueued in it (such as 'x'): left out",)
 
 
@@ -355,7 +359,7 @@ def test_an_hour_without_time_outs_is_judged(tmp_path: Path) -> None:
     assert healthy.clauses["T1"].verdict is Verdict.UNKNOWN
     hung = [*rows, wide("x", 30), wide("y", 9_900, out=9_901)]
     assert broken(judged(tmp_path, hung)) == {"O5": ["x"]}
-    made = convert_log([tmp_path / "log.jsonl"], tmp_path / "again.jsonl", read_mapping(None, WIDE))
+    made = made_of(tmp_path, WIDE, tmp_path / "log.jsonl")
     assert "'late' is empty in all 5 rows, so no request timed out" in made.notes[0]
 
 
@@ -377,7 +381,7 @@ def test_times_are_read_and_said_in_the_owners_form(tmp_path: Path) -> None:
     run = judged(tmp_path, rows, mapping)
     (cause,) = run.clauses["T1"].causes.values()
     assert cause.examples[0].seen == "fired at t = 2026-10-20 09:15:01.900+02:00, 1.099 s early"
-    made = convert_log([tmp_path / "log.jsonl"], tmp_path / "again.jsonl", read_mapping(None, mapping))
+    made = made_of(tmp_path, mapping, tmp_path / "log.jsonl")
     assert list(made.ends.values()) == [2, 1, 1, 1, 1]
 
 
@@ -450,14 +454,10 @@ def test_doubles_are_dropped_or_kept_as_the_mapping_says(tmp_path: Path) -> None
 def test_what_is_put_right_is_told(tmp_path: Path) -> None:
     """Rows out of order, requests from before the log, words that nobody named."""
     rows = [*reversed(events("out 590 b")), *long("out 5 old, ping 6")]
-    made = convert_log(
-        [written(tmp_path / "log.jsonl", rows)], tmp_path / "t.jsonl", read_mapping(None, LONG)
-    )
-    assert [note.split(" ", 3)[:2] for note in made.notes] == [
-        ["rows", "whose"],
-        ["6", "rows"],
-        ["1", "requests"],
-    ]
+    made = made_of(tmp_path, LONG, written(tmp_path / "log.jsonl", rows))
+    assert [note.split(" ", 2)[:2] for note in made.notes] == [
+        ["rows", "whose"], ["6", "rows"], ["1", "requests"],
+    ]  # fmt: skip
     assert "'ping' (1)" in made.notes[0]
     assert "'old'" in made.notes[2]
     assert made.requests == 3
@@ -559,11 +559,8 @@ def test_parquet_with_its_own_times(tmp_path: Path) -> None:
             )
             table = table.set_column(place, name, moments.cast(kind))
         pq.write_table(table, tmp_path / "log.parquet")
-        mapping = read_mapping(None, [*WIDE, "time_zone=UTC"])
-        made = convert_log([tmp_path / "log.parquet"], tmp_path / "t.jsonl", mapping, force=True)
-        assert isinstance(made, LogConversion)
-        (run,) = check_files([tmp_path / "t.jsonl"]).runs
-        assert broken(run) == {}
+        made_of(tmp_path, [*WIDE, "time_zone=UTC"], tmp_path / "log.parquet")
+        assert broken(run_in(tmp_path)) == {}
         assert '"t":1793534400000000000,' in (tmp_path / "t.jsonl").read_text()
 
 
@@ -601,9 +598,8 @@ def test_rows_of_both_kinds_stand_in_one_log(tmp_path: Path) -> None:
         (["words.gone=none"], {"O4": ["c2"]}),
         (["words.gone=none", "words.ignored=client_gone"], {"O4": ["c2", "c3"]}),
     ):
-        mapping = read_mapping(LOGS / "gateway.toml", more)
-        made = convert_log([LOGS / "gateway.jsonl"], tmp_path / "t.jsonl", mapping, force=True)
-        (run,) = check_files([tmp_path / "t.jsonl"]).runs
+        made = made_of(tmp_path, more, LOGS / "gateway.jsonl", toml=LOGS / "gateway.toml")
+        run = run_in(tmp_path)
         assert broken(run) == found
         told = [text for text in run.problems if "'client_gone' ends a request" in text]
         assert (len(told), made.left_out) == ((1, 1) if len(more) == 1 else (0, 0))
@@ -621,8 +617,7 @@ def test_a_word_that_may_end_a_request_accuses_nobody(tmp_path: Path) -> None:
     assert broken(judged(tmp_path, rows, [*LONG, "words.ignored=seen,gone"])) == {"O4": ["b"], "O5": ["b"]}
     assert judged(tmp_path, rows, [*LONG, "words.ignored=seen", "words.gone=gone"]).verdict is Verdict.PASS
     log = written(tmp_path / "again.jsonl", [*rows, *long("out 400 b")])
-    mapping = read_mapping(None, [*LONG, "words.ignored=seen", "words.gone=gone"])
-    notes = convert_log([log], tmp_path / "again.trace.jsonl", mapping).notes
+    notes = made_of(tmp_path, [*LONG, "words.ignored=seen", "words.gone=gone"], log).notes
     assert any("after their clients had given them up: 1." in text for text in notes)
     assert broken(judged(tmp_path, [*rows, *long("late 1103 b")], LONG)) == {"O4": ["b"]}
 
@@ -661,15 +656,15 @@ def test_a_bad_row_may_be_left_out_and_accuses_nobody(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text(f'{lines[: lines.index("soon")]}\n{lines}{{"r": "cut', encoding="utf-8")
     with pytest.raises(CannotConvert, match="line 5 is not a JSON object"):
-        convert_log([log], tmp_path / "t.jsonl", read_mapping(None, WIDE))
+        made_of(tmp_path, WIDE, log)
     log.write_text(f'{lines}{{"r": "cut', encoding="utf-8")
-    made = convert_log([log], tmp_path / "t.jsonl", read_mapping(None, WIDE), keep_going=True)
+    made = made_of(tmp_path, WIDE, log, keep_going=True)
     assert made.left_out == 3
     assert [note[:30] for note in made.notes] == [
         "the last line is cut (line 12 ", "3 bad rows left out, with all ", "1: row 5, 'out': 'soon' is not",
         "1: the id 'again' is enqueued ", "1: 'back' is completed in row ",
     ]  # fmt: skip
-    (run,) = check_files([tmp_path / "t.jsonl"]).runs
+    run = run_in(tmp_path)
     assert broken(run) == {"O1": ["c"]}
     assert run.clauses["O5"].verdict is Verdict.UNKNOWN
     assert run.problems == ("bad rows of the log are left out (3): mend them, and convert it again",)
@@ -678,30 +673,27 @@ def test_a_bad_row_may_be_left_out_and_accuses_nobody(tmp_path: Path) -> None:
 
 def test_bad_lines_of_a_csv_keep_the_numbers_of_the_others(tmp_path: Path) -> None:
     """A column too few, a quote that is not closed, a text with line ends, an archive that breaks off."""
-    mapping = read_mapping(None, ["id=r", "enqueued=in", "completed=out", "unit=ms"])
+    mapping = ("id=r", "enqueued=in", "completed=out", "unit=ms")
     text = '\ufeffr,in,out\na,1,2\nb,1\n"c\nd",3,4\n"e,5,6\nf,7,8\ng,9,soon\n'
     (tmp_path / "log.csv").write_text(text)
-    made = convert_log([tmp_path / "log.csv"], tmp_path / "t.jsonl", mapping, keep_going=True)
+    made = made_of(tmp_path, mapping, tmp_path / "log.csv", keep_going=True)
     assert (made.rows, made.requests) == (6, 3)
     assert [note.split(", ")[0] for note in made.notes[1:]] == [
         "1: line 3 has 2 columns", "1: line 6 has 1 column", "1: row 6",
     ]  # fmt: skip
     whole = "r,in,out\n" + "".join(f"{n},{n},{n * n}\n" for n in range(9_999))
     (tmp_path / "log.csv.gz").write_bytes(gzip.compress(whole.encode())[:-40_000])
-    made = convert_log([tmp_path / "log.csv.gz"], tmp_path / "t.jsonl", mapping, keep_going=True, force=True)
+    made = made_of(tmp_path, mapping, tmp_path / "log.csv.gz", keep_going=True)
     assert 0 < made.requests < 9_999
     assert f"the file breaks off after row {made.rows:,}" in made.notes[1]
-    assert check_files([tmp_path / "t.jsonl"]).verdict is Verdict.UNKNOWN
+    assert run_in(tmp_path).verdict is Verdict.UNKNOWN
 
 
 def test_a_word_that_no_row_has_is_told(tmp_path: Path) -> None:
     """With the nearest word of the log; it would accuse every request of a time-out that was logged."""
-    mapping = read_mapping(None, [*LONG, "words.timed_out=lates"])
-    made = convert_log([written(tmp_path / "log.jsonl", events())], tmp_path / "t.jsonl", mapping)
-    assert (
-        made.notes[0]
-        == "no row has the word 'lates', which [words] gives for timed_out: did you mean 'late'?"
-    )
+    made = made_of(tmp_path, [*LONG, "words.timed_out=lates"], written(tmp_path / "log.jsonl", events()))
+    said = "no row has the word 'lates', which [words] gives for timed_out: did you mean 'late'?"
+    assert made.notes[0] == said
 
 
 @pytest.mark.parametrize(
@@ -712,19 +704,11 @@ def test_times_are_shown_at_the_offset_of_the_log(offsets: Sequence[str], shown:
     rows = [
         {"r": "a", "in": f"2026-11-01T13:00:00{offsets[0]}", "late": f"2026-11-01T13:00:00.4{offsets[1]}"}
     ]
-    assigned = (
-        "id=r",
-        "enqueued=in",
-        "timed_out=late",
-        "timeout=9000",
-        "timeout_unit=s",
-        "promises.early_ms=1",
-    )
-    convert_log(
-        [written(tmp_path / "log.jsonl", rows)],
-        tmp_path / "t.jsonl",
-        read_mapping(None, [*assigned, "promises.skew_ms=3600000"]),
-    )
+    mapping = (
+        "id=r", "enqueued=in", "timed_out=late", "timeout=9000", "timeout_unit=s", "promises.early_ms=1",
+        "promises.skew_ms=3600000",
+    )  # fmt: skip
+    made_of(tmp_path, mapping, written(tmp_path / "log.jsonl", rows))
     (example,) = judge_in_process([tmp_path / "t.jsonl"]).examples.values()
     assert example.start == f"2026-11-01 {shown}"
 
@@ -740,7 +724,7 @@ def test_a_counterexample_says_the_rows_of_the_log(tmp_path: Path) -> None:
                                         str(LOGS / "events.toml")])  # fmt: skip
     assert text.exit_code == 0, text.output
     table = TraceReader(tmp_path / "t.jsonl")
-    (run,) = check_files([tmp_path / "t.jsonl"]).runs
+    run = run_in(tmp_path)
     (cause,) = run.clauses["O4"].causes.values()
     events = pa.Table.from_batches(table.batches(), EVENT_SCHEMA)
     example = counterexample("t.jsonl", run.run, cause.examples[0], events)
@@ -825,18 +809,16 @@ def test_a_log_may_be_several_files(tmp_path: Path) -> None:
     mapping = [*REQUESTS, "completed=out", "timed_out=late", "event=at"]
     requests = written(tmp_path / "requests.csv", [wide("a", 0, out=110), wide("b", 50, late=1051)])
     happened = written(tmp_path / "events.jsonl", [{"k": "key", "at": BASE_MS + 100}])
-    out = tmp_path / "trace.jsonl"
-    made = convert_log([requests, happened], out, read_mapping(None, mapping))
+    made = made_of(tmp_path, mapping, requests, happened)
     assert (made.rows, made.requests) == (3, 2)
-    assert broken(check_files([out]).runs[0]) == {"O4": ["b"]}
+    assert broken(run_in(tmp_path)) == {"O4": ["b"]}
     wrong = written(tmp_path / "wrong.csv", [{"k": "key", "at": "noon"}])
     with pytest.raises(CannotConvert, match=r"row 1 of wrong\.csv, 'at': 'noon'"):
-        convert_log([requests, wrong], out, read_mapping(None, mapping), force=True)
-    with pytest.raises(
-        CannotConvert, match=r"requests\.csv has no column 'no'.*events\.jsonl has no column 'no'"
-    ):
-        convert_log([requests, happened], out, read_mapping(None, [*mapping, "event=no"]), force=True)
-    ran = CliRunner().invoke(command, [str(requests), str(happened), str(out)])
+        made_of(tmp_path, mapping, requests, wrong)
+    why = r"requests\.csv has no column 'no'.*events\.jsonl has no column 'no'"
+    with pytest.raises(CannotConvert, match=why):
+        made_of(tmp_path, [*mapping, "event=no"], requests, happened)
+    ran = CliRunner().invoke(command, [str(requests), str(happened), str(tmp_path / "t.jsonl")])
     assert (ran.exit_code, "more than one TRACE" in ran.output) == (2, True)
 
 
