@@ -79,46 +79,36 @@ def peer(broker: Running) -> Iterator[Peer]:
 @pytest.fixture
 def topic(peer: Peer, request: pytest.FixtureRequest) -> str:
     name = str(request.node.name).replace("[", ".").replace("]", "")
-    created = peer.ask(
-        CREATE,
-        {"topics": [{"name": name, "num_partitions": 2, "replication_factor": 1}], "timeout_ms": LONG_MS},
-    )
-    assert error_of(created.entries("topics")[0]) is ErrorCode.none
+    assert created(peer, name, partitions=2) == [ErrorCode.none]
     return name
+
+
+def created(
+    peer: Peer, *names: str, partitions: int = 1, replicas: int = 1, **configs: str
+) -> list[ErrorCode]:
+    """The error of each topic."""
+    settings = [{"name": name.replace("_", "."), "value": value} for name, value in configs.items()]
+    new = [
+        {"name": name, "num_partitions": partitions, "replication_factor": replicas, "configs": settings}
+        for name in names
+    ]
+    return [*map(error_of, peer.ask(CREATE, {"topics": new, "timeout_ms": LONG_MS}).entries("topics"))]
 
 
 def error_of(entry: Fields) -> ErrorCode:
     return ErrorCode(entry.number("error_code", -99))
 
 
-def produce(topic: str, records: bytes, acks: int = -1, partition: int = 0) -> Values:
-    partitions = [{"index": partition, "records": records}]
-    return {
-        "acks": acks,
-        "timeout_ms": LONG_MS,
-        "topic_data": [{"name": topic, "partition_data": partitions}],
-    }
-
-
-def fetch(
-    topic: str, offset: int = 0, *, min_bytes: int = 1, max_wait_ms: int = 0, epoch: int = -1
-) -> Values:
-    partition = {
-        "partition": 0,
-        "fetch_offset": offset,
-        "partition_max_bytes": 1 << 20,
-        "current_leader_epoch": epoch,
-    }
-    return {
-        "max_wait_ms": max_wait_ms,
-        "min_bytes": min_bytes,
-        "max_bytes": 1 << 20,
-        "topics": [{"topic": topic, "partitions": [partition]}],
-    }
-
-
-def produced(answer: Fields) -> Fields:
+def produced(peer: Peer, topic: str, records: bytes) -> Fields:
+    topics = [{"name": topic, "partition_data": [{"index": 0, "records": records}]}]
+    answer = peer.ask(PRODUCE, {"acks": -1, "timeout_ms": LONG_MS, "topic_data": topics})
     return answer.entries("responses")[0].entries("partition_responses")[0]
+
+
+def fetch(topic: str, offset: int = 0, *, min_bytes: int = 1, max_wait_ms: int = 0) -> Values:
+    partition = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
+    topics = [{"topic": topic, "partitions": [partition]}]
+    return {"max_wait_ms": max_wait_ms, "min_bytes": min_bytes, "max_bytes": 1 << 20, "topics": topics}
 
 
 def fetched(answer: Fields) -> Fields:
@@ -173,7 +163,7 @@ def test_a_newer_client_gets_the_supported_versions(peer: Peer) -> None:
 def test_a_batch_comes_back_as_it_went_but_for_its_place(peer: Peer, topic: str) -> None:
     batch = batch_of([b"one", b"two", b"three"])
     for first in (0, 3, 6):
-        assert produced(peer.ask(PRODUCE, produce(topic, batch))).number("base_offset") == first
+        assert produced(peer, topic, batch).number("base_offset") == first
     records = fetched(peer.ask(FETCH, fetch(topic))).data("records")
     thirds = [records[at : at + len(batch)] for at in range(0, len(records), len(batch))]
     assert [int.from_bytes(third[:8], "big") for third in thirds] == [0, 3, 6]
@@ -193,7 +183,7 @@ def test_records_that_are_no_batch_are_refused(peer: Peer, topic: str) -> None:
         (batch + batch, ErrorCode.invalid_record),
         (batch[:16] + b"\1" + batch[17:], ErrorCode.invalid_record),
     ):
-        assert error_of(produced(peer.ask(PRODUCE, produce(topic, records)))) is error
+        assert error_of(produced(peer, topic, records)) is error
     assert fetched(peer.ask(FETCH, fetch(topic))).number("high_watermark") == 0
 
 
@@ -212,16 +202,11 @@ def test_a_batch_cannot_claim_more_records_than_it_may_have() -> None:
         read_header(bytes(batch[:30]))
 
 
-def join(group: str, member: str = "", instance: str | None = None) -> Values:
+def join(group: str) -> Values:
     return {
-        "group_id": group,
-        "member_id": member,
-        "group_instance_id": instance,
-        "session_timeout_ms": 10_000,
-        "rebalance_timeout_ms": LONG_MS,
-        "protocol_type": "consumer",
+        "group_id": group, "session_timeout_ms": 10_000, "rebalance_timeout_ms": LONG_MS, "protocol_type": "consumer",
         "protocols": [{"name": "range", "metadata": b"m"}],
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -258,12 +243,10 @@ def test_there_are_bounds() -> None:
     )
     with Running(settings) as running:
         peer = Peer(running.port)
-        new = [{"name": name, "num_partitions": 2, "replication_factor": 1} for name in ("a", "b")]
-        created = peer.ask(CREATE, {"topics": new, "timeout_ms": LONG_MS}).entries("topics")
-        assert {error_of(one) for one in created} == {ErrorCode.none, ErrorCode.policy_violation}
+        assert {*created(peer, "a", "b", partitions=2)} == {ErrorCode.none, ErrorCode.policy_violation}
         batch = batch_of([b"x"])
         assert 75 > len(batch) > 50
-        errors = [error_of(produced(peer.ask(PRODUCE, produce("a", batch)))) for _ in range(3)]
+        errors = [error_of(produced(peer, "a", batch)) for _ in range(3)]
         assert errors == [ErrorCode.none, ErrorCode.none, ErrorCode.kafka_storage_error]
         assert error_of(peer.ask(JOIN, join("g"))) is ErrorCode.member_id_required
         assert error_of(peer.ask(JOIN, join("h"))) is ErrorCode.coordinator_not_available
@@ -289,10 +272,7 @@ def test_the_end_answers_waiting_requests_and_leaves_no_thread() -> None:
     before = set(threading.enumerate())
     with Running(Settings(port=0)) as running:
         peer = Peer(running.port)
-        peer.ask(
-            CREATE,
-            {"topics": [{"name": "t", "num_partitions": 1, "replication_factor": 1}], "timeout_ms": LONG_MS},
-        )
+        created(peer, "t")
         peer.send(FETCH, fetch("t", max_wait_ms=LONG_MS))
         while running.node.manager.waiting()[1] < 1:
             pass
@@ -305,22 +285,13 @@ def test_two_brokers_replicate() -> None:
     with Running(Settings(port=0)) as leads:
         peer = Peer(leads.port)
         with Running(Settings(port=0, node_id=1), follow=("127.0.0.1", leads.port)) as follows:
-            new = {
-                "name": "t",
-                "num_partitions": 1,
-                "replication_factor": 2,
-                "configs": [{"name": "min.insync.replicas", "value": "2"}],
-            }
-            created = peer.ask(CREATE, {"topics": [new], "timeout_ms": LONG_MS})
-            assert error_of(created.entries("topics")[0]) is ErrorCode.none
+            assert created(peer, "t", replicas=2, min_insync_replicas="2") == [ErrorCode.none]
+            batch = batch_of([b"x"])
             for first in range(3):
-                entry = produced(peer.ask(PRODUCE, produce("t", batch_of([b"x"]))))
+                entry = produced(peer, "t", batch)
                 assert (error_of(entry), entry.number("base_offset")) == (ErrorCode.none, first)
             other = Peer(follows.port)
-            assert (
-                error_of(produced(other.ask(PRODUCE, produce("t", batch_of([b"x"])))))
-                is ErrorCode.not_leader_or_follower
-            )
+            assert error_of(produced(other, "t", batch)) is ErrorCode.not_leader_or_follower
             brokers = other.ask(METADATA, {"topics": [{"name": "t"}]})
             assert [one.number("node_id") for one in brokers.entries("brokers")] == [0, 1]
             (described,) = brokers.entries("topics")
@@ -336,7 +307,7 @@ def test_two_brokers_replicate() -> None:
             two = 2 * len(fetched(there).data("records"))
             other.send(FETCH, fetch("t", 3, min_bytes=two, max_wait_ms=LONG_MS))
             for _ in range(2):
-                peer.ask(PRODUCE, produce("t", batch_of([b"x"])))
+                produced(peer, "t", batch)
             assert len(fetched(other.receive(FETCH)).data("records")) == two
             assert error_of(other.ask(JOIN, join("g"))) is ErrorCode.not_coordinator
 
