@@ -131,11 +131,11 @@ def test_every_situation_of_a_local_read(dialect: Dialect) -> None:
         assert made.fetches.waiting() == 0
 
 
-def waiting_remotely(made: ShareScene, params: FetchParams = PARAMS) -> Answers[Fetched]:
+def waiting_remotely(made: ShareScene) -> Answers[Fetched]:
     """A fetch of both partitions that waits for the tier."""
     for partition in (P0, P1):
         made.bring(partition, Share.TIERED)
-    _, answers = made.fetch(params)
+    _, answers = made.fetch(PARAMS)
     assert (bool(answers), made.locked()) == (False, [True, True])
     return answers
 

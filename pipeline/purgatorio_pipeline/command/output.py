@@ -148,15 +148,14 @@ class GroupedCommand(click.Command):
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
-                groups.setdefault(_group_of(str(param.name)), []).append(record)
+                group = next(
+                    (title for title, names in OPTION_GROUPS.items() if param.name in names), "Options"
+                )
+                groups.setdefault(group, []).append(record)
         for title in ("Options", *OPTION_GROUPS):
             if title in groups:
                 with formatter.section(title):
                     formatter.write_dl(groups[title])
-
-
-def _group_of(name: str) -> str:
-    return next((title for title, names in OPTION_GROUPS.items() if name in names), "Options")
 
 
 def show(

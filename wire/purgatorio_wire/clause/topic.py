@@ -109,9 +109,10 @@ def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             continue
         if one.wait_ms < LEAST_TIME_OUT_MS or integer(one.body, "acks", 1) not in (1, -1):
             continue
-        if any(topics.topics[name].replicas > 1 for name in _named_in(one) if name in topics.topics):
+        known = (topics.topics.get(part.topic) for part, _ in parts(one.body, NAMED[one.api][0]))
+        if any(topic is not None and topic.replicas > 1 for topic in known):
             continue
-        errors = set(_errors_in(one))
+        errors = {integer(said, "error_code") for _, said in parts(one.got, NAMED[one.api][1])}
         if TIMED_OUT in errors and (one.answer_t or 0) < one.t + one.wait_ms * MS - EARLY_NS:
             seen = f"{named(TIMED_OUT)} after {after(one.answer_t or 0, one.t)}"
             allowed = f"no answer before timeout_ms, {one.wait_ms} ms"
@@ -122,15 +123,6 @@ def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             )
             continue
         yield left_to_its_time_out(bounds, clause, one)
-
-
-def _named_in(one: Exchange) -> Iterator[str]:
-    return (part.topic for part, _ in parts(one.body, NAMED[one.api][0]))
-
-
-def _errors_in(one: Exchange) -> Iterator[int]:
-    """The errors that it was answered with, one for each topic or partition."""
-    return (integer(said, "error_code") for _, said in parts(one.got, NAMED[one.api][1]))
 
 
 def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
