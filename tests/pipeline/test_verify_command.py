@@ -11,6 +11,7 @@ import pytest
 from click.testing import Result
 
 from pipeline.test_commands import run
+from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import CommandSubject, Mode, command_subjects
 from purgatorio_conformance.protocol.message import Description
 from purgatorio_conformance.recording import record_runs
@@ -34,6 +35,22 @@ def verify(folder: Path, *commands: str, options: tuple[str, ...] = ("--json",))
     traces = ["--traces", str(folder / "traces"), "--report", str(folder / "report.html")]
     fixed = ["--engine", "process", "--time", "virtual", "--operations", "40"]
     return run("verify", *fixed, *traces, *options, *named)
+
+
+def violated(part: Part, mode: Mode, *clauses: str) -> tuple[CommandSubject, RunResult]:
+    """A program, and its run that breaks these clauses."""
+    one = CommandSubject(
+        ("one",), Description(0, "purgatorio-subject/1.1", "one", (part,), ()), part, mode, "one"
+    )
+    broken = {name: ClauseResult(name, Verdict.VIOLATED) for name in clauses}
+    return one, RunResult(f"{one.name}-seed1", "", "one", "", Verdict.VIOLATED, 1, broken)
+
+
+def minimized(
+    one: CommandSubject, run: RunResult, folder: Path, notes: list[str] | None = None
+) -> list[Minimal]:
+    wanted = to_show(CheckResult((run,)), [one], 1)
+    return [*shortest_sessions(wanted, 1, 40, folder, lambda *_: None, [], [] if notes is None else notes)]
 
 
 def test_a_program_that_keeps_its_promises_passes(tmp_path: Path) -> None:
@@ -71,14 +88,9 @@ def test_where_threads_are_held_their_order_is_shown(
     mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At gates or at lines, in either time: nothing else than that order shows it again."""
-    description = Description(0, "purgatorio-subject/1.1", "one", ("purgatory",), ())
-    one = CommandSubject(("one",), description, "purgatory", mode, "one")
-    broken = {"O4": ClauseResult("O4", Verdict.VIOLATED)}
-    run = RunResult(f"{one.name}-seed1", "", "one", "locked", Verdict.VIOLATED, 1, broken)
+    one, run = violated("purgatory", mode, "O4")
     monkeypatch.setattr(driving, "order_of_run", lambda *_: ('> {"m":"start"}',))
-    shown = shortest_sessions(
-        to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [], []
-    )
+    shown = minimized(one, run, tmp_path)
     assert [(each.run, each.clause, each.calls) for each in shown] == [(run.run, "O4", 1)]
 
 
@@ -86,11 +98,7 @@ def test_a_shorter_program_found_for_another_clause_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """T1's program of one call breaks T3 too, and not T4, which keeps its own; each program is printed once."""
-    description = Description(0, "purgatorio-subject/1.1", "one", ("timer",), ())
-    one = CommandSubject(("one",), description, "timer", "virtual-gates", "one")
-    clauses = ("T4", "T3", "T1")
-    broken = {name: ClauseResult(name, Verdict.VIOLATED) for name in clauses}
-    run = RunResult(f"{one.name}-seed1", "", "one", "timer", Verdict.VIOLATED, 1, broken)
+    one, run = violated("timer", "virtual-gates", "T4", "T3", "T1")
 
     def order(_: object, __: object, clause: str, path: Path) -> tuple[str, ...]:
         made = Trace("timer")
@@ -108,9 +116,7 @@ def test_a_shorter_program_found_for_another_clause_is_taken(
 
     effect = False
     monkeypatch.setattr(driving, "order_of_run", order)
-    shown = shortest_sessions(
-        to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [], []
-    )
+    shown = minimized(one, run, tmp_path)
     assert {each.clause: (each.calls, each.path.name[-8:]) for each in shown} == {
         "T1": (1, "T1.jsonl"),
         "T3": (1, "T1.jsonl"),
@@ -146,8 +152,7 @@ def test_a_run_that_a_task_ends_is_minimized(
     with pytest.raises(SubjectFailed) as caught:
         one.run_seeded(1, 40, trace, silent)
     run = broken_off(check_files([trace]).runs[0], caught.value.kind, caught.value.why)
-    wanted = to_show(CheckResult((run,)), [one], 1)
-    (shown,) = shortest_sessions(wanted, 1, 40, tmp_path, lambda *_: None, [], [])
+    (shown,) = minimized(one, run, tmp_path)
     calls = [json.loads(line[2:])["m"] for line in shown.session if line.startswith(">")]
     assert (shown.clause, calls) == (clause, ["start", "add", "add", "cancel", "advance"])
     driving.print_shortest([shown], [])
@@ -167,9 +172,7 @@ def test_a_short_trace_that_does_not_show_it_is_not_left(
     broken: bool, found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What `check` calls PASS is no counterexample, whatever the session looked like; one that is broken stays."""
-    description = Description(0, "purgatorio-subject/1.1", "one", ("timer",), ())
-    one = CommandSubject(("one",), description, "timer", "virtual-gates", "one")
-    run = RunResult(f"{one.name}-seed1", "", "one", "timer", Verdict.VIOLATED, 1, {})
+    one, run = violated("timer", "virtual-gates")
     made = Trace("timer")
     made.add("a", delay_ns=10 * MS)
     made.wait(0 if broken else 20 * MS)
@@ -222,16 +225,10 @@ def test_it_says_why_a_violation_was_not_minimized(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    description = Description(0, "purgatorio-subject/1.1", "one", ("timer",), ())
-    one = CommandSubject(("one",), description, "timer", mode, "one")
-    run = RunResult(
-        f"{one.name}-seed1", "", "", "", Verdict.VIOLATED, 1, {"T3": ClauseResult("T3", Verdict.VIOLATED)}
-    )
+    one, run = violated("timer", mode, "T3")
     monkeypatch.setattr(driving, "order_of_run", lambda *_: shown)
     notes: list[str] = []
-    found = shortest_sessions(
-        to_show(CheckResult((run,)), [one], 1), 1, 40, tmp_path, lambda *_: None, [], notes
-    )
+    found = minimized(one, run, tmp_path, notes)
     assert (len(found), len(notes)) == (bool(shown), not shown)
     driving.print_shortest(found, notes)
     said = f"T3 of {run.run} was not minimized: {why}"
