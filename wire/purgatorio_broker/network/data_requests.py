@@ -231,7 +231,7 @@ def _stamps(node: Node, partition: TopicPartition) -> bool:
 
 
 def fetch(node: Node, request: Request) -> None:
-    """Kafka's Fetch, 4 to 17, with sessions from 7 on."""
+    """Kafka's Fetch, with sessions from version 7 on."""
     fields = request.fields
     asked = fields.partitions("topics", node.cluster.named)
     epoch = fields.number("session_epoch", CLOSES)
@@ -340,7 +340,7 @@ def _no_data(code: int) -> Values:
 
 
 def list_offsets(node: Node, request: Request) -> None:
-    """Kafka's ListOffsets, 1 to 9. Of a compressed batch, only the largest timestamp and the first offset are known."""
+    """Kafka's ListOffsets. Of a compressed batch, only the largest timestamp and the first offset are known."""
     replica = request.fields.number("replica_id", CONSUMER)
     isolation = _isolation(replica, request.fields.number("isolation_level"))
 

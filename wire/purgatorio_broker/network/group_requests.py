@@ -19,7 +19,7 @@ _KINDS: Final = (0, 1)
 
 
 def find_coordinator(node: Node, request: Request) -> None:
-    """Kafka's FindCoordinator, 0 to 6: the leading broker is the coordinator of every group and transactional id."""
+    """Kafka's FindCoordinator: the leading broker is the coordinator of every group and transactional id."""
     kind = request.fields.number("key_type")
     leader = node.cluster.brokers()[0]
     found: Values = {"error_code": 0, "node_id": leader.node_id, "host": leader.host, "port": leader.port}
@@ -135,7 +135,7 @@ def heartbeat(node: Node, request: Request) -> None:
 
 
 def leave_group(node: Node, request: Request) -> None:
-    """Kafka's LeaveGroup, 0 to 5. A static member may be named by its instance alone."""
+    """Kafka's LeaveGroup. A static member may be named by its instance alone."""
     fields = request.fields
     refused = _refuses(node, fields)
     leaving = [
@@ -167,7 +167,7 @@ def _leave(node: Node, fields: Fields, member: str, instance: str, refused: Erro
 
 
 def offset_commit(node: Node, request: Request) -> None:
-    """Kafka's OffsetCommit, 2 to 9. An unknown partition gets an error, and the others are committed."""
+    """Kafka's OffsetCommit. An unknown partition gets an error, and the others are committed."""
     fields = request.fields
     asked = fields.partitions("topics")
     offsets = named_offsets(node, asked)
@@ -230,7 +230,7 @@ def refuses_held(node: Node, fields: Fields) -> Error:
 
 
 def offset_fetch(node: Node, request: Request) -> None:
-    """Kafka's OffsetFetch, 1 to 9; -1 if nothing was committed, or the offset is not stable (KIP-447)."""
+    """Kafka's OffsetFetch; -1 if nothing was committed, or the offset is not stable (KIP-447)."""
     fields = request.fields
     asked = fields.entries("groups") if request.version >= 8 else [fields]
     stable = bool(fields.number("require_stable"))
@@ -266,7 +266,7 @@ def _committed(node: Node, asked: Fields, *, stable: bool) -> Values:
 
 
 def describe_groups(node: Node, request: Request) -> None:
-    """Kafka's DescribeGroups, 0 to 6. The state of an unknown group is Dead."""
+    """Kafka's DescribeGroups. The state of an unknown group is Dead."""
     described = [_described(node, name, request.version) for name in request.fields.texts("groups")]
     request.answer(groups=described)
 
@@ -287,7 +287,7 @@ def _described(node: Node, group_id: str, version: int) -> Values:
 
 
 def list_groups(node: Node, request: Request) -> None:
-    """Kafka's ListGroups, 0 to 5, of the classic groups."""
+    """Kafka's ListGroups, of the classic groups."""
     wanted, kinds = (
         {x.lower() for x in request.fields.texts(f"{what}_filter")} for what in ("states", "types")
     )

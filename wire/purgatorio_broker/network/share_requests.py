@@ -67,7 +67,7 @@ def _invalid(fields: Fields, *, shares: bool) -> bool:
 
 
 def share_fetch(node: Node, request: Request) -> None:
-    """Kafka's ShareFetch, 1 to 2. Its acknowledgements are handled first."""
+    """Kafka's ShareFetch. Its acknowledgements are handled first."""
     fields = request.fields
     taken = _taken(node, request, opens=True)
     if taken is None:

@@ -30,7 +30,7 @@ _MIN_IN_SYNC: Final = "min.insync.replicas"
 
 
 def create_topics(node: Node, request: Request) -> None:
-    """Kafka's CreateTopics, 2 to 7. Topics above the quota of the client are refused in every version."""
+    """Kafka's CreateTopics. Topics above the quota of the client are refused in every version."""
     refused: dict[str, ErrorCode] = {}
     throttle_ms = 0
     wanted: dict[str, Topic] = {}
@@ -134,7 +134,7 @@ def delete_topics(node: Node, request: Request) -> None:
 
 
 def create_partitions(node: Node, request: Request) -> None:
-    """Kafka's CreatePartitions, 0 to 3, with the quota of CreateTopics."""
+    """Kafka's CreatePartitions, with the quota of CreateTopics."""
     names = [entry.text("name") for entry in request.fields.entries("topics")]
     totals = {entry.text("name"): entry.number("count") for entry in request.fields.entries("topics")}
     room = node.settings.max_partitions - node.cluster.partition_count()
@@ -167,7 +167,7 @@ def create_partitions(node: Node, request: Request) -> None:
 
 
 def elect_leaders(node: Node, request: Request) -> None:
-    """Kafka's ElectLeaders, 0 to 2. This broker leads all partitions that it may lead, so no election is needed."""
+    """Kafka's ElectLeaders. This broker leads all partitions that it may lead, so no election is needed."""
     asked = [one.place for one in request.fields.partitions("topic_partitions")]
     if not request.fields.has("topic_partitions"):
         asked = [partition for topic in node.cluster.topics() for partition in topic.all()]
@@ -238,7 +238,7 @@ def _partition(node: Node, topic: Topic, partition: TopicPartition) -> Values:
 
 
 def describe_configs(node: Node, request: Request) -> None:
-    """Kafka's DescribeConfigs, 1 to 4: the settings of a topic's creation, and the bounds of a broker."""
+    """Kafka's DescribeConfigs: the settings of a topic's creation, and the bounds of a broker."""
     of_broker = {
         "group.initial.rebalance.delay.ms": node.settings.initial_delay_ms,
         "group.min.session.timeout.ms": node.settings.session_bounds_ms[0],
@@ -286,7 +286,7 @@ def describe_configs(node: Node, request: Request) -> None:
 
 
 def register_broker(node: Node, request: Request) -> None:
-    """Kafka's BrokerRegistration, 0, which in Kafka only the controller handles: registers a follower."""
+    """Kafka's BrokerRegistration, which in Kafka only the controller handles: registers a follower."""
     listener = next(iter(request.fields.entries("listeners")), Fields(None))
     broker = EndPoint(request.fields.number("broker_id", -1), listener.text("host"), listener.number("port"))
     code = ErrorCode.none
@@ -312,7 +312,7 @@ def _named(name: str, code: int, **more: object) -> Values:
 
 
 def alter_client_quotas(node: Node, request: Request) -> None:
-    """Kafka's AlterClientQuotas, 0 to 1, of client ids."""
+    """Kafka's AlterClientQuotas, of client ids."""
     entries = []
     for entry in request.fields.entries("entries"):
         entities = entry.entries("entity")

@@ -14,7 +14,7 @@ _ADDS_GROUP, _RENEWS_EPOCH = 5, 5
 
 
 def init_producer_id(node: Node, request: Request) -> None:
-    """Kafka's InitProducerId, 0 to 5, for idempotent producers (`sequences`) and transactional ones."""
+    """Kafka's InitProducerId, for idempotent producers (`sequences`) and transactional ones."""
     fields = request.fields
     if not fields.has("transactional_id"):
         made: ErrorCode | tuple[int, int] = (node.new_producer(), 0)
@@ -32,7 +32,7 @@ def init_producer_id(node: Node, request: Request) -> None:
 
 
 def add_partitions_to_txn(node: Node, request: Request) -> None:
-    """Kafka's AddPartitionsToTxn, 0 to 3. If one partition is unknown, none is added."""
+    """Kafka's AddPartitionsToTxn. If one partition is unknown, none is added."""
     fields = request.fields
     asked = [one.place for one in fields.partitions("v3_and_below_topics")]
     absent = {one for one in asked if not node.cluster.has(one)}
@@ -56,7 +56,7 @@ def add_offsets_to_txn(node: Node, request: Request) -> None:
 
 
 def txn_offset_commit(node: Node, request: Request) -> None:
-    """Kafka's TxnOffsetCommit, 0 to 5. From 5 on, it adds the group to the transaction itself."""
+    """Kafka's TxnOffsetCommit. From version 5 on, it adds the group to the transaction itself."""
     fields = request.fields
     asked = fields.partitions("topics")
     held = named_offsets(node, asked)
@@ -70,7 +70,7 @@ def txn_offset_commit(node: Node, request: Request) -> None:
 
 
 def end_txn(node: Node, request: Request) -> None:
-    """Kafka's EndTxn, 0 to 5. The markers are written after the response."""
+    """Kafka's EndTxn. The markers are written after the response."""
     ended: ErrorCode | tuple[int, int] = ErrorCode.not_coordinator
     if node.leads:
         marker = COMMIT if request.fields.number("committed") else ABORT
