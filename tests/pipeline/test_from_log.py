@@ -801,7 +801,7 @@ def test_an_access_log_with_a_decimal_comma_is_judged(tmp_path: Path) -> None:
     run = judged(tmp_path, rows, [*mapping, "decimal=,"])
     assert broken(run) == {"O1": ["a", "b"]}
     assert run.clauses["O5"].verdict is Verdict.SKIPPED
-    assert "all      a, b\n" in CliRunner().invoke(check, [str(tmp_path / "trace.jsonl")]).output
+    assert "all      a, b\n" in CliRunner().invoke(check, [str(tmp_path / "t.jsonl")]).output
 
 
 def test_a_log_may_be_several_files(tmp_path: Path) -> None:
