@@ -12,9 +12,11 @@ from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.selection import CauseKey, causes, noun
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.trace.log import PROFILE as LOG_PROFILE
 from purgatorio_spec.verdict import Verdict, Violation
 
 RUNS_NAMED: Final = 10
+SUBJECTS_NAMED: Final = 12
 ExampleOf = Mapping[CauseKey, Counterexample]
 
 _ORDER: Final = (Verdict.VIOLATED, Verdict.INVALID_TRACE, Verdict.UNKNOWN, Verdict.PASS, Verdict.SKIPPED)
@@ -90,6 +92,15 @@ class CauseGroup:
         named = [f"{run} ({count:,})" for run, count in islice(self.counts.items(), RUNS_NAMED)]
         more = len(self.counts) - len(named)
         return f"in {', '.join(named)}{f' and {more:,} more runs' if more > 0 else ''}"
+
+    @property
+    def named(self) -> str:
+        """The requests of a log, at most `SUBJECTS_NAMED` of them. In other traces, a program chose the names."""
+        if self.profile != LOG_PROFILE or self.count == 1:
+            return ""
+        more = self.count - SUBJECTS_NAMED
+        named = visible(", ".join(self.subjects[:SUBJECTS_NAMED]), TEXT_LIMIT)
+        return named + (f" and {more:,} more (--json has all)" if more > 0 else "")
 
     @property
     def counted(self) -> str:

@@ -28,14 +28,12 @@ from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.selection import wording_of
 from purgatorio_spec.show.text import allowed_and_seen, lines
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
-from purgatorio_spec.trace.log import PROFILE as LOG_PROFILE
 from purgatorio_spec.trace.reader import CUT
 from purgatorio_spec.verdict import Verdict
 
 RUNS_SHOWN: Final = 100
 GROUPS_SHOWN: Final = 10
 BROKEN_SHOWN: Final = 5
-SUBJECTS_NAMED: Final = 12
 CLAUSES_LEAST: Final = 10
 CLAUSES_WIDE: Final = 30
 """The minimum number of columns for the clauses of a run with a long name."""
@@ -189,11 +187,8 @@ def _print_group(console: Console, group: CauseGroup) -> None:
         shown = allowed_and_seen(group.violation, width)
     for line in shown:
         print_line(console, line.text, _ROLE_STYLE[line.role])
-    if group.profile == LOG_PROFILE and group.count > 1:
-        named = visible(", ".join(islice(group.subjects, SUBJECTS_NAMED)), TEXT_LIMIT)
-        more = f" and {group.count - SUBJECTS_NAMED:,} more (--json has all)"
-        more = more if group.count > SUBJECTS_NAMED else ""
-        _print_folded(console, f"{'all':<9}{named}{more}", "dim", indent=" " * 9)
+    if group.named:
+        _print_folded(console, f"{'all':<9}{group.named}", "dim", indent=" " * 9)
 
 
 def _headline(group: CauseGroup) -> str:
