@@ -32,7 +32,8 @@ class RawReading:
 
     `keys`: the number of keys with a list. `call_i`, `ret_i`: the positions of its record, equal for a point.
     `at_rest`: it is a `quiesce`; or no recorded call of the purgatory or timer was open, and only readings were
-    recorded for a whole reaper period before. `bounded`: its earliest possible time is known.
+    recorded for a whole reaper period before. `bounded`: its earliest possible time is known. `from_i`: it was taken
+    after this position.
     """
 
     call_i: int
@@ -44,6 +45,7 @@ class RawReading:
     at_rest: bool
     bounded: bool
     keys: int | None = field(default=None, kw_only=True)
+    from_i: int = field(default=0, kw_only=True)
 
     @property
     def events(self) -> tuple[int, ...]:

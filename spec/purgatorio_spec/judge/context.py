@@ -224,14 +224,7 @@ def _neighbours(table: pa.Table) -> tuple[Ints, Ints]:
     return before, after
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedReading(RawReading):
-    """A reading, and the position after which it was taken."""
-
-    from_i: int
-
-
-def raw_readings(table: pa.Table) -> list[PlacedReading]:
+def raw_readings(table: pa.Table) -> list[RawReading]:
     is_reading, counted = among(table, "f", *READINGS), ~among(table, "f", *UNCOUNTED)
     if not is_reading.any():
         return []
@@ -254,7 +247,7 @@ def raw_readings(table: pa.Table) -> list[PlacedReading]:
         call_i = row["c"] if row["c"] in started else row["i"]
         alone = at_rest or is_interval or before_i < 0
         found.append(
-            PlacedReading(
+            RawReading(
                 from_i=call_i if alone else before_i,
                 call_i=call_i,
                 ret_i=row["i"],

@@ -16,7 +16,7 @@ from purgatorio_spec.history.operation import histories
 from purgatorio_spec.history.part import RawReading, Reading
 from purgatorio_spec.history.run import Run, RunFacts
 from purgatorio_spec.history.summary import Moments, ReadingBounds, bounds, summary_of
-from purgatorio_spec.judge.context import PlacedReading, check_context, raw_readings, thread_context
+from purgatorio_spec.judge.context import check_context, raw_readings, thread_context
 from purgatorio_spec.judge.result import RunTally, judged_clauses
 from purgatorio_spec.trace.coded import among
 
@@ -57,7 +57,7 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
     return tally
 
 
-def moments_of(raw: Sequence[PlacedReading], facts: RunFacts) -> Moments:
+def moments_of(raw: Sequence[RawReading], facts: RunFacts) -> Moments:
     return Moments.of(
         np.array([one.from_i for one in raw], np.int64),
         np.array([one.ret_i for one in raw], np.int64),
@@ -67,7 +67,7 @@ def moments_of(raw: Sequence[PlacedReading], facts: RunFacts) -> Moments:
     )
 
 
-def reading(run: Run, one: PlacedReading, totals: ReadingBounds, moments: Moments, at: int) -> Reading:
+def reading(run: Run, one: RawReading, totals: ReadingBounds, moments: Moments, at: int) -> Reading:
     known = {field.name: getattr(one, field.name) for field in fields(RawReading)}
     known |= totals.of(moments, at, run)
     return Reading(**known)

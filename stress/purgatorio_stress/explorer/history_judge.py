@@ -11,10 +11,10 @@ import numpy as np
 
 from purgatorio_spec.clause.declaration import Part
 from purgatorio_spec.history.operation import NEVER, ContextRow, OperationHistory, Row, operation_history
-from purgatorio_spec.history.part import CheckCall
+from purgatorio_spec.history.part import CheckCall, RawReading
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import ReadingBounds, bounds, summary_of
-from purgatorio_spec.judge.context import FOLLOWED, PlacedReading, ThreadCalls
+from purgatorio_spec.judge.context import FOLLOWED, ThreadCalls
 from purgatorio_spec.judge.result import judged_clauses
 from purgatorio_spec.judge.rowwise import moments_of, reading
 from purgatorio_spec.trace.recorder import LogRow
@@ -118,10 +118,10 @@ def _parts(rows: tuple[LogRow, ...]) -> tuple[list[OperationHistory], list[Check
     return [operation_history(of, part, known.get(of, ())) for of, part in parts.items()], threads.checks
 
 
-def _readings(rows: tuple[LogRow, ...]) -> list[PlacedReading]:
+def _readings(rows: tuple[LogRow, ...]) -> list[RawReading]:
     """The `quiesce` readings of a run. All are recorded as points at rest."""
     return [
-        PlacedReading(
+        RawReading(
             i, i, row[1], state.watched, state.delayed, quiesce=True, at_rest=True, bounded=True, from_i=i
         )
         for i, row in enumerate(rows)
