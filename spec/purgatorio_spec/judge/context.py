@@ -14,17 +14,16 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.history.operation import (
-    NEVER,
-    ContextRow,
-    KeyCheck,
-)
+from purgatorio_spec.history.operation import NEVER, ContextRow
 from purgatorio_spec.history.part import READINGS, UNCOUNTED, CheckCall, RawReading, is_silent
 from purgatorio_spec.history.run import (
     BACKWARDS,
@@ -50,50 +49,20 @@ def select(table: pa.Table, *functions: str) -> pa.Table:
     return table.filter(pa.array(among(table, "f", *functions)))
 
 
-@dataclass(slots=True)
-class KeyChecks:
-    """The returned checks of one key in the order of their calls. For each check: of this check and all later checks,
-    the one that returned first."""
-
-    call_i: list[int] = field(default_factory=list)
-    ret_i: list[int] = field(default_factory=list)
-    first: list[int] = field(default_factory=list)
-
-    def close(self) -> None:
-        """Find, for each check, the first return of this check and all later checks."""
-        best = -1
-        self.first = [0] * len(self.call_i)
-        for at in range(len(self.call_i) - 1, -1, -1):
-            if best < 0 or self.ret_i[at] < self.ret_i[best]:
-                best = at
-            self.first[at] = best
-
-    def after(self, key: str, ready_i: int) -> KeyCheck | None:
-        """Of the checks that start after `ready_i`, the check that returned first, or None."""
-        at = bisect_right(self.call_i, ready_i)
-        if at == len(self.call_i):
-            return None
-        found = self.first[at]
-        return KeyCheck(key, self.call_i[found], self.ret_i[found])
-
-
-def checks_by_key(table: pa.Table) -> dict[str, KeyChecks]:
-    """All `check_and_complete` calls that ended without an exception. A call with several keys counts for each key."""
+def checks_by_key(table: pa.Table) -> dict[str, list[tuple[int, int]]]:
+    """The positions of call and return of all `check_and_complete` calls that ended without an exception, in the order
+    of the calls. A call with several keys counts for each key."""
     calls = select(table, "check_and_complete")
     returned: dict[int, int | None] = {}
     for ph, i, c, err in values(calls, "ph", "i", "c", "err"):
         if ph == "ret":
             returned.setdefault(c, i if err is None else None)
-    by_key: dict[str, KeyChecks] = {}
+    by_key: dict[str, list[tuple[int, int]]] = {}
     for ph, i, keys in values(calls, "ph", "i", "keys"):
         ret_i = returned.get(i) if ph == "call" else None
         if ret_i is not None:
             for key in keys:
-                checks = by_key.setdefault(key, KeyChecks())
-                checks.call_i.append(i)
-                checks.ret_i.append(ret_i)
-    for checks in by_key.values():
-        checks.close()
+                by_key.setdefault(key, []).append((i, ret_i))
     return by_key
 
 
@@ -102,6 +71,9 @@ def check_context(table: pa.Table) -> Iterator[ContextRow]:
     operation was ready, and one for each later evaluation that raised: of the checks that started after this moment,
     the one that returned first."""
     by_key = checks_by_key(table)
+    # For each check: of this check and all later ones, the one that returned first.
+    earliest = partial(min, key=itemgetter(1))
+    first = {key: [*accumulate(reversed(checks), earliest)][::-1] for key, checks in by_key.items()}
     since: dict[str, list[int]] = {}
     for f, ph, operation, i, err in values(
         select(table, "ready", "try_complete"), "f", "ph", "id", "i", "err"
@@ -117,9 +89,10 @@ def check_context(table: pa.Table) -> Iterator[ContextRow]:
         done.add(operation)
         for key in dict.fromkeys(keys or ()):
             for i in since[operation] if key in by_key else ():
-                check = by_key[key].after(key, i)
-                if check is not None:
-                    yield operation, check.call_i, "check", check.ret_i, (key,)
+                at = bisect_right(by_key[key], i, key=itemgetter(0))
+                if at < len(first[key]):
+                    call_i, ret_i = first[key][at]
+                    yield operation, call_i, "check", ret_i, (key,)
 
 
 @dataclass(slots=True)
