@@ -34,12 +34,8 @@ def write_carry(fold: Fold, place: Path) -> None:
     for name in _NAMES:
         _put_bytes(arrays, name, getattr(fold, name).packed())
     _put_bytes(arrays, "operations", fold.operations.packed())
-    _put(arrays, "open_calls", fold.open_calls, OpenCalls.__slots__)
-    _put(arrays, "open_checks", fold.first_checks.open, Checks.__slots__)
-    _put(arrays, "waiting", fold.first_checks.waiting, Waiting.__slots__)
-    _put(arrays, "threads_so_far", fold.thread_checks, ThreadChecks.CARRIED)
-    _put(arrays, "doubtful", Stretches.joined(fold.thread_checks.doubtful), Stretches.__slots__)
-    _put(arrays, "readings", Readings.joined(fold.readings.parts), Readings.__slots__)
+    for prefix, part, columns in _groups(fold):
+        arrays |= {f"{prefix}.{name}": getattr(part, name) for name in columns}
     for name in _CALLS:
         arrays[f"reading_calls.{name}"] = np.concatenate([_NONE, *getattr(fold.readings, name)])
     arrays["last_row"] = fold.readings.last_row
@@ -67,15 +63,10 @@ def read_carry(header: Header, place: Path) -> Fold:
         if plain["events"] >= MAX_ROWS:
             fold.operations.widen()
         fold.operations.restore(plain["operations"], _bytes(arrays, "operations"))
-        _take(arrays, "open_calls", fold.open_calls, OpenCalls.__slots__)
-        _take(arrays, "open_checks", fold.first_checks.open, Checks.__slots__)
-        _take(arrays, "waiting", fold.first_checks.waiting, Waiting.__slots__)
-        _take(arrays, "threads_so_far", fold.thread_checks, ThreadChecks.CARRIED)
+        for prefix, part, columns in _groups(fold):
+            for name in columns:
+                setattr(part, name, arrays[f"{prefix}.{name}"])
         fold.thread_checks.sure = plain["sure"]
-        fold.thread_checks.doubtful = [Stretches.none()]
-        _take(arrays, "doubtful", fold.thread_checks.doubtful[0], Stretches.__slots__)
-        fold.readings.parts = [Readings.none()]
-        _take(arrays, "readings", fold.readings.parts[0], Readings.__slots__)
         fold.readings.open_calls, fold.readings.last_t = plain["readings"]
         fold.readings.last_row = arrays["last_row"]
         fold.clocks.last_t, fold.called = arrays["last_t"], arrays["called"]
@@ -88,13 +79,18 @@ _NONE: Final = np.zeros(0, np.int64)
 _CALLS: Final = ("call_i", "call_row")
 
 
-def _put(arrays: Arrays, prefix: str, part: object, names: tuple[str, ...]) -> None:
-    arrays |= {f"{prefix}.{name}": getattr(part, name) for name in names}
-
-
-def _take(arrays: Arrays, prefix: str, part: object, names: tuple[str, ...]) -> None:
-    for name in names:
-        setattr(part, name, arrays[f"{prefix}.{name}"])
+def _groups(fold: Fold) -> tuple[tuple[str, object, tuple[str, ...]], ...]:
+    """The columns of the fold: their prefix in the file, the object that has them, and their names."""
+    checks, readings = fold.thread_checks, fold.readings
+    checks.doubtful, readings.parts = [Stretches.joined(checks.doubtful)], [Readings.joined(readings.parts)]
+    return (
+        ("open_calls", fold.open_calls, OpenCalls.__slots__),
+        ("open_checks", fold.first_checks.open, Checks.__slots__),
+        ("waiting", fold.first_checks.waiting, Waiting.__slots__),
+        ("threads_so_far", checks, ThreadChecks.CARRIED),
+        ("doubtful", checks.doubtful[0], Stretches.__slots__),
+        ("readings", readings.parts[0], Readings.__slots__),
+    )
 
 
 def _put_bytes(arrays: Arrays, name: str, parts: Sequence[bytes]) -> None:
