@@ -77,7 +77,7 @@ _FUNCTION_OF: Final[dict[type[Happening], str]] = {
 }
 
 
-_WHOSE: Final = " (or `during` or `th` names another thread)"
+_WHOSE: Final = " (or `during` or `th` names another thread, or a callback was not awaited)"
 """The hint for an adapter that keeps one last call for all threads, instead of one for each thread."""
 
 

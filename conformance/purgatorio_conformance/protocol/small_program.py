@@ -344,7 +344,7 @@ class SmallProgram:
         needed = [_NEEDED.get(type(call)) for call in calls] + ["failing"] * bool(self.fault)
         for name in needed:
             if name is not None and name not in description.capabilities:
-                return f"no {name}"
+                return f"no capability {name}"
         added = [call.id for call in calls if isinstance(call, Add)]
         if len(set(added)) < len(added) and AGAIN.isdisjoint(description.capabilities):
             return "no add-again"
