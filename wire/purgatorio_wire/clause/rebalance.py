@@ -235,6 +235,8 @@ def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
         for member in before.members
         if member not in one.members and group.alive_at(member, one.first_t)
     ]
+    if group.unheard(one) & {*missing}:
+        return  # the response to its join was not recorded, and it may be in this generation
     silent = set(before.members) - set(one.members) - set(missing)
     if missing and any(group.left(member, one.first_t) is None for member in silent):
         return  # the end of a session begins a rebalance too, and no client is notified when
