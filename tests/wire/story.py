@@ -96,7 +96,8 @@ class Story:
     def fetch(
         self, t: float, answer: float | None, parts: Sequence[tuple[str, int, int, Sequence[int] | int]],
         *, wait: int = 500, least: int = 1, conn: str = "", epoch: int = -1, last_epoch: int = -1,
-        room: int = 1 << 20, most: int = 1 << 20, mark: int = -1, corrupt: bool = False, **more: object,
+        room: int = 1 << 20, most: int = 1 << 20, mark: int = -1, corrupt: bool = False,
+        batch_epoch: int = 0, **more: object,
     ) -> int:  # fmt: skip
         """A fetch. Each part: topic, partition, offset, and the base offsets of the batches that came, or an error."""
         topics = [
@@ -108,7 +109,7 @@ class Story:
         responses = [
             {"topic": name, "partitions": [
                 {"partition_index": number, "error_code": came if isinstance(came, int) else 0,
-                 "high_watermark": mark, **more, "records": brought(came, corrupt=corrupt)}]}
+                 "high_watermark": mark, **more, "records": brought(came, corrupt=corrupt, leader_epoch=batch_epoch)}]}
             for name, number, _, came in parts
         ]  # fmt: skip
         body = {"max_wait_ms": wait, "min_bytes": least, "max_bytes": most, "topics": topics}

@@ -64,7 +64,9 @@ def test_an_answer_comes_back_with_its_batches_by_their_heads() -> None:
     assert (read.correlation, read.left) == (5, 0)
     responses = plain(read.body)["responses"]
     assert isinstance(responses, list)
-    assert responses[0]["partitions"][0]["records"] == [{"base": 0, "last": 1, "count": 2, "bytes": len(raw)}]
+    assert responses[0]["partitions"][0]["records"] == [
+        {"base": 0, "last": 1, "count": 2, "bytes": len(raw), "leader_epoch": -1}
+    ]
 
 
 def test_a_batch_that_was_cut_is_left_out() -> None:

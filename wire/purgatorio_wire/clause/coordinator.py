@@ -46,6 +46,8 @@ from purgatorio_wire.trace.record import Body
 
 INVALID_REQUEST, INVALID_STATE, UNKNOWN_ID, ABORTABLE = 42, 48, 49, 120
 ONGOING: Final = "Ongoing"
+_STATES: Final = frozenset({"Ongoing", "CompleteCommit", "Empty"})
+"""The states of transactions for which scenes filter."""
 FENCED: Final = frozenset({47, UNKNOWN_ID, 90})
 """The errors for a former producer: its epoch is old, its id is unknown, or it is fenced."""
 NO_SUCH_PART: Final = frozenset({3, 55})
@@ -252,20 +254,30 @@ def _described(one: Exchange, each: Transaction, topics: Topics, starts_ms: set[
     wanted = each.name in texts(one.body, "transactional_ids")
     if one.api == "list_transactions":
         states, ids = {*texts(one.body, "state_filters")}, {*integers(one.body, "producer_id_filters")}
-        lately = integer(one.body, "duration_filter", -1) < 0
+        pattern, lately = text(one.body, "transactional_id_pattern"), integer(one.body, "duration_filter", -1) < 0
+        lately &= pattern in ("", each.name) or (pattern.endswith(".*") and each.name.startswith(pattern[:-2]))
         wanted = lately and (not states or ONGOING in states) and (not ids or by.id in ids)
+        if "unknown_state_filters" in (one.got or {}):
+            unknown, told = states - _STATES, {*texts(one.got, "unknown_state_filters")}
+            allowed, seen = (f"the unknown states {sorted(x)}" for x in (unknown, told))
+            yield checked("R6", "described", one, told == unknown, allowed, seen)
     elif not wanted:
         return
-    told = {
+    shown = {
         (text(topic, "topic"), n) for topic in items(said, "topics") for n in integers(topic, "partitions")
     }
-    own = {(topic, number) for topic, number in told if not topic.startswith("__")}
-    right = text(said, "transaction_state") == ONGOING and _is_of(said, by)
-    right = right and own <= each.parts if wanted else not said
+    own = {(topic, number) for topic, number in shown if not topic.startswith("__")}
+    right = text(said, "transaction_state") == ONGOING and _is_of(said, by) and not integer(said, "error_code")
+    if "topics" in said:
+        sure = {part for part, t in each.parts.items() if t <= one.t}
+        right &= sure <= own <= each.parts.keys()
+    timeout_ms = (each.times_out_t - each.begun_t) // MS
+    right &= integer(said, "transaction_timeout_ms", timeout_ms) == timeout_ms
+    right = right if wanted else not said
     if right and "transaction_start_time_ms" in said:  # adding a partition does not move it
         starts_ms.add(integer(said, "transaction_start_time_ms"))
         right = len(starts_ms) == 1
-    allowed = f"{ONGOING}, {whose}, with some of {sorted(each.parts)}" if wanted else "not listed"
+    allowed = f"{ONGOING}, {whose}, {timeout_ms} ms, with {sorted(each.parts)}" if wanted else "not listed"
     allowed += f", since {min(starts_ms)}" if starts_ms else ""
     yield checked("R6", "described", one, right, allowed, f"{said or 'not listed'}")
 

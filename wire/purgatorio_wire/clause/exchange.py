@@ -43,7 +43,11 @@ _SAME: Final[Mapping[str, tuple[str, ...]]] = {
 """The fields that do not change during a scene: those of each broker, of the cluster, and of each API."""
 _NEEDLESS: Final = (
     "diverging_epoch", "current_leader", "snapshot_id", "preferred_read_replica", "record_errors", "error_message",
+    "acknowledge_error_message",
 )  # fmt: skip
+"""The fields that only an error or another request gives a value."""
+_NOTHING: Final[frozenset[str]] = frozenset({"-1", "0", "", "None", "NONE", "[]"})
+"""Their values otherwise."""
 _READS: Final = {
     "metadata": "", "list_groups": "", "list_transactions": "", "describe_client_quotas": "", "offset_fetch": "",
     "find_coordinator": "coordinators", OF_LAG: "groups", "elect_leaders": "",
@@ -212,8 +216,9 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
         if one.got is None or one.throttled_ms:
             continue
         flags = {name: value for name, value in one.body.items() if name.startswith("include_")}
-        body = {**one.got, **dict.fromkeys(("responses",) if one.api in ("produce", "fetch") else ())}
-        wrong = ", ".join((*_odd(body, flags, names, shown), *_other(one.body, one.got), *_needless(one)))
+        asks = (x for _, x, _ in fetched(one)) if one.api == "fetch" else ()
+        flags["diverges"] = any(integer(x, "last_fetched_epoch", -1) >= 0 for x in asks)
+        wrong = ", ".join((*_odd(one.got, flags, names, shown), *_other(one.body, one.got)))
         yield checked("X4", "other-field", one, not wrong, "fields that fit the request", wrong)
         for said in [one.got, *items(one.got, _READS[one.api])] if one.api in _READS else ():
             yield answered_with(
@@ -247,10 +252,14 @@ def _odd(said: Body, flags: Body, names: Mapping[str, set[str]], shown: dict[str
     """The fields of a response that the request did not include, the topic ids with the name of another topic, and what
     former responses (`shown`) said otherwise of the cluster. `flags`: what the request includes. `names`: the names of
     the created topics by id."""
+    fails = any(integer(said, x) for x in said if x.endswith("error_code"))
     for name, value in said.items():
-        for each in value if isinstance(value, list) else (value,):
+        for each in value if isinstance(value, list) and name != "records" else (value,):
             if isinstance(each, dict):
                 yield from _odd(each, flags, names, shown)
+        needless = name in _NEEDLESS and not fails and not (name == "diverging_epoch" and flags["diverges"])
+        if needless and {f"{x}" for x in (value.values() if isinstance(value, dict) else (value,))} - _NOTHING:
+            yield f"{name} {value}"
         empty = next((EMPTY[x] for x in EMPTY if name.endswith(x)), (value,))
         asked = [wanted for flag, wanted in flags.items() if name.endswith(flag.removeprefix("include_"))]
         if asked and not any(asked) and value not in empty:
@@ -269,24 +278,11 @@ def _odd(said: Body, flags: Body, names: Mapping[str, set[str]], shown: dict[str
         yield f"controller {said.get('controller_id')}"
 
 
-def _needless(one: Exchange) -> Iterator[str]:
-    """The fields of a partition without an error that only an error or another request gives a value."""
-    if one.api not in ("produce", "fetch"):
-        return
-    asked = dict(parts(one.body, NAMED[one.api][0]))
-    for part, said in parts(one.got, NAMED[one.api][1]):
-        for name in _NEEDLESS if not integer(said, "error_code") else ():
-            value = said.get(name)
-            held = [*value.values()] if isinstance(value, dict) else [value]
-            diverges = name == "diverging_epoch" and integer(asked.get(part), "last_fetched_epoch", -1) >= 0
-            if not diverges and any(x not in (None, "", [], -1) for x in held):
-                yield f"{name} {value} of {part}"
-
-
 def _other(asked: Body, told: Body) -> Iterator[str]:
     """The fields of a response that repeat a field of the request, with another value."""
     for name in _REPEATED & asked.keys() & told.keys():
-        if {asked[name], told[name]}.isdisjoint((None, "", -1)) and asked[name] != told[name]:
+        both = asked[name], told[name]
+        if both[0] != both[1] and not any(x in (None, "", -1) for x in both):
             yield f"{name} {told[name]}"
 
 

@@ -40,14 +40,18 @@ from purgatorio_wire.history.log import (
     COMMITTED,
     DEFAULT,
     EPOCH_FAR,
+    FETCHED,
     GONE,
     NAMED,
+    OF_LAG,
+    OTHERS,
     UNKNOWN_TOPIC_ID,
     CommittedLog,
     Log,
     Part,
     Topic,
     Topics,
+    asked_and_told,
     fetched,
     parts,
     settled_parts,
@@ -83,6 +87,8 @@ _WAITS_FOR_NOBODY: Final = {
     "elect_leaders": "E1", "produce": "M1",
 }  # fmt: skip
 """Requests that one broker handles alone, for topics with one replica, and their clauses."""
+_ABSENT: Final = ("offline_replicas", "eligible_leader_replicas", "last_known_elr")
+"""The replicas of a partition that are not in sync."""
 LEAST_TIME_OUT_MS: Final = 2000
 """A shorter timeout_ms may pass before a busy broker handles the request."""
 OF_THE_TOPIC: Final = 1
@@ -166,7 +172,7 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     for topic in topics.topics.values():
         if topic.made_t is not None:
             told = list(_told(scene, topic.name, topic.made_t, topic.delete_t or END_OF_TIME))
-            yield from _led(topic, told)
+            yield from _led(scene, topics, topic, told)
             yield from _identified(scene, topic.name, told)
             asked = [(one, integer(said, "error_code")) for one, said in told]
             more_ns = _crowd_ns(bounds, made_t, topic)
@@ -345,23 +351,34 @@ def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> It
             yield from ((one, said) for said in told if integer(said, "error_code") != UNKNOWN_TOPIC_ID)
 
 
-def _led(topic: Topic, told: list[tuple[Exchange, Body]]) -> Rows:
-    """A1: metadata lists each partition. A partition without an error has a leader; where there is one broker, that
-    one, which is the only replica."""
-    most = max([topic.partitions, *(count for _, _, count in topic.grown)])
+def _led(scene: Scene, topics: Topics, topic: Topic, told: list[tuple[Exchange, Body]]) -> Rows:
+    """A1: metadata lists each partition, and goes on to list it. A partition without an error has a leader; where there
+    is one broker, that one, which is the only replica. A partition that was fetched there has no error."""
+    most, shown_t = max([topic.partitions, *(count for _, _, count in topic.grown)]), END_OF_TIME
+    nodes = [*{integer(x, "node_id") for one in scene.of("metadata") for x in items(one.got, "brokers")}]
     for one, said in told:
-        nodes = [integer(node, "node_id") for node in items(one.got, "brokers")]
         shown = sorted(integer(part, "partition_index") for part in items(said, "partitions"))
-        if one.api != PAGES and topic.partitions and not integer(said, "error_code"):
+        error = integer(said, "error_code")
+        if one.api != PAGES and topic.partitions and not error:
             right = shown == [*range(len(shown))] and topic.partitions <= len(shown) <= most
             allowed = f"{topic.partitions} to {most} partitions, from 0 on"
             yield checked("A1", "other-partitions", one, right, allowed, f"partitions {shown}")
+        if len(nodes) != 1 or topic.replicas > 1:
+            continue
+        if shown_t <= one.t:
+            yield answered_with("A1", "not-in-effect", one, error, 0, ", as before")
+        shown_t = shown_t if error else min(shown_t, one.ended_t)
         for part in items(said, "partitions"):
+            error, at = integer(part, "error_code"), Part(topic.name, integer(part, "partition_index"))
             held = [[*integers(part, name)] for name in ("replica_nodes", "isr_nodes")]
+            others = [*(x for name in _ABSENT for x in integers(part, name))]
             leader = integer(part, "leader_id", -1)
-            if len(nodes) == topic.replicas == 1 and not integer(part, "error_code"):
-                right, seen = leader in nodes and held == [nodes] * 2, f"leader {leader}, replicas {held}"
-                yield checked("A1", "other-leader", one, right, f"leader {nodes[0]}, the only replica", seen)
+            if not error or (topics.logs[at].settled_t <= one.t and error not in EXCUSED):
+                right = [leader] == nodes and held == [nodes] * 2 and not others
+                seen = f"{named(error)}, leader {leader}, replicas {held}, {others} away"
+                yield checked(
+                    "A1", "other-leader", one, right and not error, f"leader {nodes[0]}, the only replica", seen
+                )
 
 
 def pages(_: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -645,11 +662,6 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                 )
             if epoch != known:
                 continue
-            epochs = {known for _, known in topics.epochs.get(part, ()) if known >= 0}
-            if which == LATEST and epochs and not error and "leader_epoch" in (said or {}):
-                shown = integer(said, "leader_epoch", -1)
-                allowed = f"leader epoch {max(epochs)}, as in metadata"
-                yield checked("L1", "other-epoch", one, shown in epochs, allowed, f"leader epoch {shown}")
             if which in ENDS:
                 yield _listed(one, which, log, said)
                 if which == LARGEST_TIME and (note := newest.get(part)) is not None and note.t < one.t:
@@ -667,6 +679,30 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield checked("L1", "by-time", one, 0 <= offset <= last and time_ms >= which, allowed, seen)
             if which in (SINCE_EVER, LARGEST_TIME) and not error and offset >= 0:
                 told[part].setdefault(integer(said, "timestamp", -1), offset)
+
+
+def epochs_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """Each leader epoch in a response, or in a record batch, is at least the one that metadata returned before, if it
+    is the partition's own, and at most the one that metadata returns later."""
+    names = {**dict.fromkeys(("fetch", "share_fetch"), FETCHED[1]), OF_LAG: NAMED[OF_LAG][1]}
+    if any(text(x.body, "what") in ("stops", "at-second") for x in scene.stimuli):
+        return  # the metadata of another broker may be older
+    for one in scene.of("metadata", PAGES, "list_offsets", *names):
+        ends = {part for part, asked in parts(one.body, OTHERS[0]) if integer(asked, "timestamp") == LATEST}
+        for part, said in (x for _, got in asked_and_told(one) for x in parts(got, names.get(one.api, OTHERS[1]))):
+            topic = topics.topics.get(part.topic)
+            if topic is None or topic.replicas > 1 or topic.delete_t is not None or integer(said, "error_code"):
+                continue
+            own = one.api != "list_offsets" or part in ends
+            least, most = topics.epoch(part, one.t) if own else None, topics.last_epoch(part, one.ended_t)
+            told = [integer(x, "leader_epoch") for x in items(said, "records") if "leader_epoch" in x]
+            right = all(0 <= x <= most for x in told)
+            if "leader_epoch" in said and least is not None:
+                told.append(integer(said, "leader_epoch"))
+                right &= least <= told[-1]
+            if told:
+                allowed = f"leader epochs of {part} from {least or 0} on, as in metadata"
+                yield checked("L1", "other-epoch", one, right and told[-1] <= most, allowed, f"{sorted({*told})}")
 
 
 def epochs_ended(scene: Scene, topics: Topics) -> Rows:

@@ -39,7 +39,7 @@ MOST_BATCHES: Final = 10_000
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
     """The header of a batch: the offsets of its first and last record, the number of records, the size in bytes, the
-    producer, and whether it is part of a transaction, or the marker of its end. `corrupt`: the checksum is wrong."""
+    producer, whether it is part of a transaction, or the marker of its end, and the leader epoch of its append. `corrupt`: the checksum is wrong."""
 
     base: int
     last: int
@@ -49,12 +49,14 @@ class BatchFacts:
     written: Written = BY_NOBODY
     transactional: bool = False
     control: bool = False
+    leader_epoch: int = -1
 
     def plain(self) -> dict[str, object]:
         flags = {name: True for name in ("corrupt", "transactional", "control") if getattr(self, name)}
         written = self.written._asdict() if self.written.producer_id >= 0 else {}
         return {
-            "base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes, **written, **flags,
+            "base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes,
+            "leader_epoch": self.leader_epoch, **written, **flags,
         }  # fmt: skip
 
 
@@ -72,7 +74,7 @@ def batch_of(
         for number, value in enumerate(values)
     )  # fmt: skip
     batch = NewRecordBatch(
-        producer_id=i64(written.producer_id), producer_epoch=i16(written.producer_epoch),
+        producer_id=i64(written.producer_id), producer_epoch=i16(written.producer_epoch), partition_leader_epoch=i32(-1),
         base_sequence=i32(written.base_sequence), records=records, attributes=i16(attributes),
     )  # fmt: skip
     with io.BytesIO() as out:
@@ -132,7 +134,7 @@ def batches(data: bytes) -> list[BatchFacts]:
     if 0 < len(data) < _HEAD.size:
         return [BatchFacts(-1, -1, 0, len(data))]
     while at + _HEAD.size <= len(data) and len(found) < MOST_BATCHES:
-        base, length, _, magic, crc, attributes, last_delta, _, _, *written, count = _HEAD.unpack_from(
+        base, length, epoch, magic, crc, attributes, last_delta, _, _, *written, count = _HEAD.unpack_from(
             data, at
         )
         size = length + _BEFORE_LENGTH_ENDS
@@ -142,6 +144,6 @@ def batches(data: bytes) -> list[BatchFacts]:
             return found or [BatchFacts(-1, -1, 0, len(data))]
         corrupt = crc32c(data[at + _CRC_ENDS : at + size]) != crc
         flags = bool(attributes & TRANSACTIONAL), bool(attributes & CONTROL)
-        found.append(BatchFacts(base, base + last_delta, count, size, corrupt, Written(*written), *flags))
+        found.append(BatchFacts(base, base + last_delta, count, size, corrupt, Written(*written), *flags, epoch))
         at += size
     return found

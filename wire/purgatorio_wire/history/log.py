@@ -338,8 +338,8 @@ class Topics:
 
     topics: dict[str, Topic]
     logs: dict[Part, Log]
-    epochs: dict[Part, list[tuple[int, int]]]
-    """Leader epochs by metadata, with their times."""
+    epochs: dict[Part, list[tuple[int, int, int]]]
+    """Leader epochs by metadata: time of the request, time of the response, epoch."""
     insync: dict[Part, list[tuple[int, int, int]]]
     """In-sync replicas by metadata: time of the request, time of the response, number."""
     leaders: dict[Part, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
@@ -366,7 +366,12 @@ class Topics:
 
     def epoch(self, part: Part, t: int) -> int | None:
         """The newest leader epoch that was returned by `t`."""
-        return max((epoch for said_t, epoch in self.epochs.get(part, ()) if said_t <= t), default=None)
+        return max((epoch for _, told_t, epoch in self.epochs.get(part, ()) if told_t <= t), default=None)
+
+    def last_epoch(self, part: Part, t: int) -> int:
+        """The highest possible leader epoch at `t`: epochs do not go back."""
+        told = self.epochs.get(part, ())
+        return min((epoch for asked_t, _, epoch in told if asked_t >= t and epoch >= 0), default=END_OF_TIME)
 
     def in_sync_around(self, part: Part, from_t: int, to_t: int) -> int | None:
         """The number of in-sync replicas from `from_t` to `to_t`. None if the metadata before and after this time
@@ -481,7 +486,7 @@ class Topics:
             return begun[-1]
         if error not in MAY_BE_THERE:
             return None
-        stray = Transaction(text(one.body, "transactional_id"), by, one.t, one.t, {part})
+        stray = Transaction(text(one.body, "transactional_id"), by, one.t, one.t, {part: one.t})
         self.transactions.append(stray)
         return stray
 
@@ -533,7 +538,7 @@ class Topics:
             for partition in items(topic, "partitions"):
                 part = Part(name, integer(partition, "partition_index"))
                 if "leader_epoch" in partition:
-                    self.epochs[part].append((one.answer_t, integer(partition, "leader_epoch")))
+                    self.epochs[part].append((one.t, one.answer_t, integer(partition, "leader_epoch")))
                 self.insync[part].append((one.t, one.answer_t, _length(partition, "isr_nodes")))
                 self.leaders[part].append((one.answer_t, integer(partition, "leader_id", -1)))
 

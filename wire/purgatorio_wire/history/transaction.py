@@ -57,7 +57,8 @@ class Transaction:
     producer: ProducerEpoch
     begun_t: int
     times_out_t: int = END_OF_TIME
-    parts: set[tuple[str, int]] = field(default_factory=set)
+    parts: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Its partitions, each with the time at which it was certainly added."""
     asked_t: int = END_OF_TIME
     ended_t: int = END_OF_TIME
     commits: bool | None = None
@@ -169,7 +170,7 @@ def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:
                 times_out_t = min(one.t + timeout_ns, END_OF_TIME)
                 now = Transaction(name, producer_of(one.body), one.t, times_out_t, made_t=one.ended_t)
                 yield now
-            now.parts |= {
+            named = {
                 (text(topic, "name"), number)
                 for topic in items(one.body, "v3_and_below_topics")
                 for number in integers(topic, "partitions")
@@ -178,6 +179,7 @@ def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:
                 for topic in items(one.body, "topic_data")
                 for part in items(topic, "partition_data")
             }
+            now.parts = dict.fromkeys(named, one.ended_t) | now.parts
         elif now is not None and _may_end(now, one):
             now.asked_t, now.ending = one.t, one
             now.commits = bool(one.body.get("committed")) if went_well(one) else None

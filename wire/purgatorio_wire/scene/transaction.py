@@ -189,6 +189,7 @@ class Writer:
             ids = draw(([self.id], [self.id + 1, self.id], [self.id + 1]))
             filters = {
                 "state_filters": some, "producer_id_filters": ids, "duration_filter": draw((-1, -1, 1 << 40)),
+                "transactional_id_pattern": draw((None, self.name, f"{self.name[:-1]}.*", self.name[:-1])),
             }  # fmt: skip
             await play.ask(conn, "list_transactions", filters)
         if play.offers("describe_producers", "R6"):
