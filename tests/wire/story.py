@@ -21,11 +21,6 @@ def batch(base: int, last: int | None = None, **more: object) -> dict[str, objec
     return {"base": base, "last": base + count - 1, "count": count, "bytes": SIZE * count, **more}
 
 
-def brought(came: Sequence[int] | int, **more: object) -> Bodies:
-    """A batch at each of these offsets; none where an error came."""
-    return [] if isinstance(came, int) else [{**batch(base), **more} for base in came]
-
-
 def sent(one: Mapping[str, object], name: str = "t", number: int = 0) -> Bodies:
     """The topics of a produce of one batch."""
     return [{"name": name, "partition_data": [{"index": number, "records": [one]}]}]
@@ -53,6 +48,13 @@ class Story:
     _events: list[tuple[float, int, dict[str, object]]] = field(default_factory=list)
     _asked: int = 0
     _times: int = 1
+    written: dict[tuple[int, int], dict[str, object]] = field(default_factory=dict)
+    """The producers of batches of the topic t, by partition and offset."""
+
+    def brought(self, came: Sequence[int] | int, number: int = 0, **more: object) -> Bodies:
+        """A batch at each of these offsets; none where an error came."""
+        bases = () if isinstance(came, int) else came
+        return [{**batch(base), **self.written.get((number, base), {}), **more} for base in bases]
 
     def event(self, t: float, ev: Kind, **fields: object) -> int:
         """Any event. Returns its number in the order of writing."""
@@ -97,7 +99,7 @@ class Story:
         self, t: float, answer: float | None, parts: Sequence[tuple[str, int, int, Sequence[int] | int]],
         *, wait: int = 500, least: int = 1, conn: str = "", epoch: int = -1, last_epoch: int = -1,
         room: int = 1 << 20, most: int = 1 << 20, mark: int = -1, corrupt: bool = False,
-        batch_epoch: int = 0, **more: object,
+        batch_epoch: int = 0, batches: Mapping[str, object] | None = None, **more: object,
     ) -> int:  # fmt: skip
         """A fetch. Each part: topic, partition, offset, and the base offsets of the batches that came, or an error."""
         topics = [
@@ -109,7 +111,8 @@ class Story:
         responses = [
             {"topic": name, "partitions": [
                 {"partition_index": number, "error_code": came if isinstance(came, int) else 0,
-                 "high_watermark": mark, **more, "records": brought(came, corrupt=corrupt, leader_epoch=batch_epoch)}]}
+                 "high_watermark": mark, **more, "records": self.brought(
+                     came, number, corrupt=corrupt, leader_epoch=batch_epoch, **(batches or {}))}]}
             for name, number, _, came in parts
         ]  # fmt: skip
         body = {"max_wait_ms": wait, "min_bytes": least, "max_bytes": most, "topics": topics}

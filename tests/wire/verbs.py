@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from wire.story import SIZE, Bodies, Story, appended, batch, brought, of_t, sent
+from wire.story import SIZE, Bodies, Story, appended, batch, of_t, sent
 
 Runs = Sequence[tuple[int, int, int]]
 """First and last offset, and the delivery count or the type of acknowledgement."""
@@ -34,7 +34,7 @@ def session(
     told = [
         {"topic": name, "partitions": [
             {"partition_index": 0, "error_code": bases if isinstance(bases, int) else 0,
-             "log_start_offset": start if name == "t" else 0, "records": brought(bases)}]}
+             "log_start_offset": start if name == "t" else 0, "records": s.brought(bases)}]}
         for (name, _), bases in (came or {}).items()
     ]  # fmt: skip
     body = {
@@ -273,6 +273,7 @@ def write(
 ) -> None:  # fmt: skip
     by = {"producer_id": producer, "producer_epoch": epoch, "base_sequence": sequence}
     data = sent(batch(0, transactional=True, **by), number=number)
+    s.written |= {} if error else {(number, base): {**by, "transactional": True}}
     body = {"transactional_id": "x", "acks": -1, "timeout_ms": 1000, "topic_data": data}
     got = {"responses": appended(-1 if error else base, error, number=number)}
     s.ask(t, "produce", body, t + 1, got, version=version)
@@ -290,7 +291,7 @@ def read(
     told = {
         "partition_index": 0, "error_code": 0, "last_stable_offset": stable,
         "aborted_transactions": [{"producer_id": one, "first_offset": first} for one, first in aborted],
-        "records": brought(came),
+        "records": s.brought(came),
     }  # fmt: skip
     got = {"error_code": 0, "responses": [{"topic": "t", "partitions": [told]}]}
     s.ask(t, "fetch", body, answer, got)

@@ -52,6 +52,7 @@ from purgatorio_wire.clause.registry import WIRE_CLAUSES
 from purgatorio_wire.clause.share_group import shared
 from purgatorio_wire.clause.static_member import static_members
 from purgatorio_wire.clause.topic import (
+    batches_told,
     deletes_records,
     done_in_time,
     elections,
@@ -165,6 +166,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("L1 R4", _of_topics(offsets_listed)),
     ("L1", lambda wire, scene, topics: epochs_ended(scene, topics)),
     ("L1", _of_topics(epochs_told)),
+    ("M1", _of_topics(batches_told)),
     ("R2 R5 R6 R8", _of_topics(coordinated)),
     ("S1 S2 S3 S4 S5 S6 S7 S8 S9", _of_topics(shared)),
     ("G1 G2 G3 G4 G5 G6 G7 G8", _of_groups(rebalances)),

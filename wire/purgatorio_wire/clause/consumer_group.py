@@ -17,7 +17,15 @@ from dataclasses import dataclass, field
 from itertools import chain, dropwhile, pairwise
 from typing import Final
 
-from purgatorio_wire.clause.group_description import DEAD, DELETE, EMPTY, NON_EMPTY, STABLE, SUBSCRIBED
+from purgatorio_wire.clause.group_description import (
+    CONSUMER,
+    DEAD,
+    DELETE,
+    EMPTY,
+    NON_EMPTY,
+    STABLE,
+    SUBSCRIBED,
+)
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Timed
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named, timed
 from purgatorio_wire.history.group import ILLEGAL_GENERATION, REBALANCING
@@ -26,6 +34,7 @@ from purgatorio_wire.history.history import (
     DELETE_OFFSETS,
     END_OF_TIME,
     EXCUSED,
+    LIST,
     LOADING,
     Exchange,
     Scene,
@@ -136,7 +145,10 @@ def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             one for one in scene.of(*TOPICS if begins else ())
             if one.t > first[0].t and any(part.topic in subscribed for part, _ in parts(one.body, NAMED[one.api][0]))
         ]  # fmt: skip
-        asked = sorted((*first, *changes), key=lambda one: one.t)
+        lists = (
+            one for one in scene.of(LIST if begins else "") if not any(x.t < one.ended_t and one.t < x.ended_t for x in first)
+        )
+        asked = sorted((*first, *changes, *lists), key=lambda one: one.t)
         if begins and all(first.ended_t <= then.t for first, then in pairwise(asked)):
             api = next(one.api for one in asked if one.api in BEATS)
             yield from _Group(bounds, topics, name, api).judged(asked)
@@ -224,6 +236,8 @@ class _Group:
                 yield from self._described(one)
             elif one.api == DELETE:
                 yield from self._deleted(one)
+            elif one.api == LIST:
+                yield from self._listed(one)
             elif one.api in TOPICS:
                 if any(one.answer_t in x.changed_t for x in self._named()):
                     yield from self._changes(one)
@@ -394,6 +408,21 @@ class _Group:
             about = f" for {len(self.members)} members"
             yield answered_with("G13", "deleted-with-members", one, error, NON_EMPTY, about)
 
+    def _listed(self, one: Exchange) -> Rows:
+        """G13: ListGroups lists the group by its type, and by its state, of which one of several may be the present."""
+        doubtful = any(x.away or x.classic or one.ended_t >= self._outs(x)[0] for x in self.members.values())
+        if not self.members or doubtful or integer(one.got, "error_code"):
+            return
+        said = next((x for x in items(one.got, "groups") if text(x, "group_id") == self.name), {})
+        states, types = ({x.lower() for x in texts(one.body, f"{what}_filter")} for what in ("states", "types"))
+        kind, may = ("share", {STABLE}) if self.shares else (CONSUMER, {STABLE, RECONCILING, ASSIGNING})
+        may = {x for x in may if not states or x.lower() in states} if not types or kind in types else set()
+        right = text(said, "group_state") in may and all(
+            text(said, x).lower() == kind for x in ("group_type", "protocol_type") if x in said
+        )
+        right = right if said else not may or bool(states)
+        yield checked("G13", "listed", one, right, f"a {kind} group, {' or '.join(sorted(may)) or 'not listed'}", f"{said}")
+
     def _described(self, one: Exchange) -> Rows:
         """G13: the members, each with the epoch and the partitions of the response to its last heartbeat. The broker
         may still compute another assignment, so a group with members need not be stable."""
@@ -409,14 +438,14 @@ class _Group:
             return
         if any(x.away or one.ended_t >= self._outs(x)[0] for x in self.members.values()):
             return
-        if error not in (0, NO_GROUP) or (error and not self.members):
+        if error == NO_GROUP and not self.members:
             return
         told = {text(x, "member_id"): x for x in items(said, "members")}
         wanted = {name: (x.epoch, x.told) for name, x in self.members.items()}
         seen = {name: (integer(x, "member_epoch"), assignment(x) or frozenset()) for name, x in told.items()}
         known = self.topics.topics.values()
         there = {x.id for x in known if x.delete_t is None or x.delete_t > one.ended_t}
-        right = told.keys() == wanted.keys() and (state in (EMPTY, DEAD)) is not bool(wanted)
+        right = not error and told.keys() == wanted.keys() and (state in (EMPTY, DEAD)) is not bool(wanted)
         # Some brokers list what a member must still revoke, too. Kafka leaves out the partitions of deleted topics.
         right = right and all(
             epoch == member.epoch

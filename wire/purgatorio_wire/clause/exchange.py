@@ -39,11 +39,15 @@ _REPEATED: Final = frozenset({
 """The fields of a request that its response repeats."""
 _SAME: Final[Mapping[str, tuple[str, ...]]] = {
     "node_id": ("host", "port"), "cluster_id": ("cluster_id",), "api_key": ("min_version", "max_version"),
+    "name": ("min_version_level", "max_version_level"), "heartbeat_interval_ms": ("heartbeat_interval_ms",),
 }  # fmt: skip
-"""The fields that do not change during a scene: those of each broker, of the cluster, and of each API."""
+"""The fields that do not change during a scene: those of each broker, of the cluster, of each API, of each feature, and
+of heartbeats."""
+_LISTS: Final = ("api_keys", "finalized_features")
+"""The lists whose number of entries does not change."""
 _NEEDLESS: Final = (
     "diverging_epoch", "current_leader", "snapshot_id", "preferred_read_replica", "record_errors", "error_message",
-    "acknowledge_error_message",
+    "acknowledge_error_message", "topic_config_error_code",
 )  # fmt: skip
 """The fields that only an error or another request gives a value."""
 _NOTHING: Final[frozenset[str]] = frozenset({"-1", "0", "", "None", "NONE", "[]"})
@@ -210,8 +214,11 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     names: dict[str, set[str]] = defaultdict(set)
     shown = dict[str, object]()
     for said in (said for one in scene.of("create_topics") for said in items(one.got, "topics")):
-        if text(said, "topic_id") and not integer(said, "error_code"):
-            names[text(said, "topic_id")].add(text(said, "name"))
+        name, topic_id = text(said, "name"), text(said, "topic_id")
+        if topic_id and not integer(said, "error_code"):
+            names[topic_id].add(name)
+            if name in topics.topics and topics.topics[name].delete_t is None:
+                names[name].add(topic_id)
     for one in scene.exchanges:
         if one.got is None or one.throttled_ms:
             continue
@@ -251,8 +258,8 @@ def _names_none(one: Exchange, asked: Body) -> bool:
 def _odd(said: Body, flags: Body, names: Mapping[str, set[str]], shown: dict[str, object]) -> Iterator[str]:
     """The fields of a response that the request did not include, the topic ids with the name of another topic, and what
     former responses (`shown`) said otherwise of the cluster. `flags`: what the request includes. `names`: the names of
-    the created topics by id."""
-    fails = any(integer(said, x) for x in said if x.endswith("error_code"))
+    the created topics by id, and the ids of those that stay by name."""
+    fails = integer(said, "error_code") or integer(said, "acknowledge_error_code")
     for name, value in said.items():
         for each in value if isinstance(value, list) and name != "records" else (value,):
             if isinstance(each, dict):
@@ -264,16 +271,23 @@ def _odd(said: Body, flags: Body, names: Mapping[str, set[str]], shown: dict[str
         asked = [wanted for flag, wanted in flags.items() if name.endswith(flag.removeprefix("include_"))]
         if asked and not any(asked) and value not in empty:
             yield f"{name} {value}"
-    name, known = next(filter(None, (text(said, x) for x in _NAMES)), ""), names.get(text(said, "topic_id"))
-    internal = said.get("is_internal") and any(name in x for x in names.values())
-    if internal or (known and name and not {name, text(said, "topic_id")} & known):
+    name, topic_id = next(filter(None, (text(said, x) for x in _NAMES)), ""), text(said, "topic_id")
+    internal = said.get("is_internal") and name in names
+    both = name and topic_id and name != topic_id
+    if internal or (both and not (topic_id in names.get(name, {topic_id}) and name in names.get(topic_id, {name}))):
         yield f"{name} with topic id {said.get('topic_id')}, internal: {said.get('is_internal')}"
     for what, fields in _SAME.items():
-        if {what, *fields} <= said.keys():
+        if {what, *fields} <= said.keys() and said[what]:
             told = [said[x] for x in fields]
             if shown.setdefault(f"{what} {said[what] if fields[0] != what else ''}", told) != told:
                 yield f"{fields} {told} of {what} {said[what]}"
-    brokers = {integer(x, "node_id") for x in items(said, "brokers")}
+    for what in _LISTS:
+        size = sum(1 for _ in items(said, what))
+        if what in said and not fails and shown.setdefault(what, size) != size:
+            yield f"{size} {what}"
+    brokers = [integer(x, "node_id") for x in items(said, "brokers")]
+    if "brokers" in said and (len({*brokers}) < max(len(brokers), 1)):
+        yield f"brokers {brokers}"
     if brokers and integer(said, "controller_id", -1) not in {-1, *brokers}:
         yield f"controller {said.get('controller_id')}"
 

@@ -54,6 +54,8 @@ def quotas_described(scene: Scene) -> Rows:
             continue
         asked = {text(x, "entity_type"): x for x in items(one.body, "components")}
         own = all(integer(x, "match_type") == EXACT for x in asked.values())
+        every = [_names(x) for x in items(one.got, "entries")]
+        yield checked("Q1", "described", one, len(every) == len({*every}), "each client once", f"{every}")
         shown = {_names(x): _values(items(x, "values")) for x in items(one.got, "entries")}
         states = _states(scene, one.ended_t)
         for names in {*(shown if own else ()), *states}:

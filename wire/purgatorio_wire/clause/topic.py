@@ -55,6 +55,7 @@ from purgatorio_wire.history.log import (
     fetched,
     parts,
     settled_parts,
+    written_by,
 )
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
@@ -87,6 +88,7 @@ _WAITS_FOR_NOBODY: Final = {
     "elect_leaders": "E1", "produce": "M1",
 }  # fmt: skip
 """Requests that one broker handles alone, for topics with one replica, and their clauses."""
+_FLAGS: Final = ("transactional", "control")
 _ABSENT: Final = ("offline_replicas", "eligible_leader_replicas", "last_known_elr")
 """The replicas of a partition that are not in sync."""
 LEAST_TIME_OUT_MS: Final = 2000
@@ -231,7 +233,7 @@ def settings_described(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             ]
             what = "the altered settings"
             yield from _seen(bounds, "A1", asked, new.done_t, {0}, what, "other-setting")
-    shown = dict[tuple[str, str], object]()
+    shown, every = dict[tuple[str, str], object](), set[str]()
     for one in scene.of("describe_configs"):
         wanted = {
             text(x, "resource_name"): {*texts(x, "configuration_keys")} for x in items(one.body, "resources")
@@ -242,6 +244,9 @@ def settings_described(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 continue
             held = topic.settings(one, bounds.declared.late_topics_ms * MS)
             told, keys = {text(x, "name") for x in items(said, "configs")}, wanted.get(topic.name)
+            once = len(told) == sum(1 for _ in items(said, "configs")) and (keys or every <= told)
+            yield checked("A1", "other-setting", one, once, f"each setting once, as before: {every}", f"{told}")
+            every |= told
             if keys:
                 right = {name for name in keys if all(name in each for each in held)} <= told <= keys
                 allowed, seen = (f"the settings {', '.join(sorted(names))}" for names in (keys, told))
@@ -679,6 +684,22 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield checked("L1", "by-time", one, 0 <= offset <= last and time_ms >= which, allowed, seen)
             if which in (SINCE_EVER, LARGEST_TIME) and not error and offset >= 0:
                 told[part].setdefault(integer(said, "timestamp", -1), offset)
+
+
+def batches_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """M1: a batch in a response is as its producer sent it: the number of records, the producer with its sequence
+    number, and whether it is part of a transaction."""
+    for one in scene.of("fetch", "share_fetch"):
+        for part, said in parts(one.got, FETCHED[1]):
+            topic = topics.topics.get(part.topic)
+            if topic is None or topic.compacts or topic.delete_t is not None or topic.replicas > 1:
+                continue
+            sent = {x.base: [x.count, *x.written, x.within is not None] for x in topics.logs[part].appends if x.base >= 0}
+            for batch in (x for x in items(said, "records") if integer(x, "base", -1) in sent):
+                right = [*sent[integer(batch, "base")], False]
+                shown = [integer(batch, "count"), *written_by([batch]), *(bool(batch.get(x)) for x in _FLAGS)]
+                allowed = f"as appended: records, producer, epoch, sequence number, {', '.join(_FLAGS)}: {right}"
+                yield checked("M1", "other-records", one, shown == right, allowed, f"{shown}")
 
 
 def epochs_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:

@@ -34,7 +34,7 @@ from purgatorio_wire.clause.consumer_group import (
 from purgatorio_wire.clause.group_description import DELETE
 from purgatorio_wire.client.connection import Connection, Got
 from purgatorio_wire.history.group import MEMBER_ID_REQUIRED
-from purgatorio_wire.history.history import integer, text
+from purgatorio_wire.history.history import LIST, integer, text
 from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import SceneSkipped, must
 from purgatorio_wire.scene.member import LONGER, REBALANCING, gang, members, stable
@@ -258,13 +258,17 @@ async def settled(members: Sequence[Consumer], above: int = 0, partitions: int =
 
 
 async def described(one: Consumer) -> None:
-    """Describe the group of this member, and an unknown group, as groups of each kind. If the group has members, try to
-    delete it."""
+    """Describe the group of this member, and an unknown group, as groups of each kind, and list groups. If the group has
+    members, try to delete it."""
     names = one.play.rng.sample((one.group, f"{one.group}-nobody"), 2)
     for api in DESCRIBES.values():
         if one.play.offers(api, "G13"):
             asked = {"group_ids": names, "groups": names, "include_authorized_operations": False}
             await one.play.ask(one.conn, api, asked)
+    if one.play.offers(LIST, "G13", least=5):
+        draw = one.play.rng.choice
+        filters = {"states_filter": draw(([], ["Stable"])), "types_filter": draw(([], ["classic"], [CONSUMER]))}
+        await one.play.ask(one.conn, LIST, filters)
     if one.epoch and one.play.offers(DELETE, "G13"):
         await one.play.ask(one.conn, DELETE, {"groups_names": names})
 
