@@ -144,6 +144,11 @@ class Consumers:
             self._expire(group, monotonic())
             return bool(group.members)
 
+    def names(self) -> list[str]:
+        """The groups with members."""
+        with self._lock:
+            return [name for name, group in self._groups.items() if group.members]
+
     def refuses(self, name: str, member_id: str, epoch: int) -> Error | None:
         """The error (or NONE) for an OffsetCommit or OffsetFetch with this epoch. None if the group is unknown."""
         with self._lock:

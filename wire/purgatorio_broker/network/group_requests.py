@@ -287,13 +287,18 @@ def _described(node: Node, group_id: str, version: int) -> Values:
 
 
 def list_groups(node: Node, request: Request) -> None:
-    """Kafka's ListGroups, of the classic groups."""
+    """Kafka's ListGroups. A group of KIP-848 or a share group is listed while it has members, as stable."""
     wanted, kinds = (
         {x.lower() for x in request.fields.texts(f"{what}_filter")} for what in ("states", "types")
     )
-    groups = node.groups.groups() if not kinds or "classic" in kinds else []
-    found = [{**_described(node, x.id, request.version), "group_type": "classic"} for x in groups]
-    listed = [one for one in found if not wanted or str(one["group_state"]).lower() in wanted]
+    found = {x.id: {**_described(node, x.id, request.version), "group_type": "classic"} for x in node.groups.groups()}
+    for kind, held in (("consumer", node.consumers), ("share", node.shares.members)):
+        its = {"protocol_type": kind, "group_state": "Stable", "group_type": kind}
+        found |= {name: {**its, "group_id": name} for name in held.names()}
+    listed = [
+        one for one in found.values()
+        if (not wanted or str(one["group_state"]).lower() in wanted) and (not kinds or one["group_type"] in kinds)
+    ]  # fmt: skip
     request.answer(error_code=0, groups=listed)
 
 

@@ -68,7 +68,7 @@ def coordinated(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     for asked in by_name(scene.exchanges).values():
         for one in asked:
             if one.got is not None and not one.throttled_ms and not any(_beside(one, x) for x in asked):
-                yield from _told(one, [x for x in asked if x.t < one.t])
+                yield from _told(bounds, one, [x for x in asked if x.t < one.t])
     for each in topics.transactions:
         yield from _ends(bounds, scene, each)
         starts_ms = set[int]()
@@ -83,7 +83,7 @@ def _beside(one: Exchange, other: Exchange) -> bool:
     return one is not other and one.t < ends[1] and other.t < ends[0]
 
 
-def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
+def _told(bounds: Bounds, one: Exchange, before: Sequence[Exchange]) -> Rows:
     error = error_of(one)
     if error in LOADING or error in EXCUSED:
         return  # a scene repeats the request until a coordinator answers
@@ -93,7 +93,7 @@ def _told(one: Exchange, before: Sequence[Exchange]) -> Rows:
     made = [x for x in before if (x.api == INIT or renews(x)) and went_well(x)]
     if one.api == INIT:
         if all(x.got is not None for x in inits):
-            yield from _initialized(one, error, made)
+            yield from _initialized(bounds, one, error, made)
         return
     by, now = producer_of(one.body), producer_of(made[-1].got) if made else None
     if not inits:
@@ -125,13 +125,13 @@ def _begun_t(since: Sequence[Exchange], one: Exchange) -> int:
     return min((x.t for x in since[ended[-1] + 1 if ended else 0 :]), default=one.t)
 
 
-def _initialized(one: Exchange, error: int, before: Sequence[Exchange]) -> Rows:
+def _initialized(bounds: Bounds, one: Exchange, error: int, before: Sequence[Exchange]) -> Rows:
     """R5, for InitProducerId. In Kafka 3.1 to 3.3, a broker may wait for new producer ids from the controller, and time
     out. `before`: the requests that gave the id its producers."""
-    if integer(one.body, "transaction_timeout_ms") <= 0:
-        yield _refused(
-            "R5", "init-refused", one, error, {TOO_LONG}, ": the transaction timeout is not above 0"
-        )
+    most_ms = bounds.declared.transaction_most_ms or 1 << 31
+    if not 0 < integer(one.body, "transaction_timeout_ms") <= most_ms and error not in (CONCURRENT, *BUSY):
+        about = f": the transaction timeout is not from 1 to {most_ms} ms"
+        yield _refused("R5", "init-refused", one, error, {TOO_LONG}, about)
         return
     if error in (CONCURRENT, TOO_LONG, *BUSY):
         return

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
-from purgatorio_wire.history.finding import Row, Rows, after, answered_with, broken, checked, kept, undecided
+from purgatorio_wire.history.finding import Row, Rows, after, answered_with, broken, checked, kept, named, undecided
 from purgatorio_wire.history.history import BUSY, LOADING, OF_2_0, Exchange, Lane, Scene, integer, items, text
 from purgatorio_wire.history.log import (
     NAMED,
     OF_LAG,
+    SIZES,
     UNKNOWN_TOPIC,
     Part,
     Topics,
@@ -35,6 +36,7 @@ _NAMES: Final = ("name", "topic", "topic_name")
 """The fields with the name of a topic."""
 _REPEATED: Final = frozenset({
     "member_id", "group_instance_id", "group_id", "transactional_id", "topic_id", "resource_type", "replication_factor",
+    "endpoint_type",
 })  # fmt: skip
 """The fields of a request that its response repeats."""
 _SAME: Final[Mapping[str, tuple[str, ...]]] = {
@@ -55,8 +57,12 @@ _NOTHING: Final[frozenset[str]] = frozenset({"-1", "0", "", "None", "NONE", "[]"
 _READS: Final = {
     "metadata": "", "list_groups": "", "list_transactions": "", "describe_client_quotas": "", "offset_fetch": "",
     "find_coordinator": "coordinators", OF_LAG: "groups", "elect_leaders": "",
+    "describe_cluster": "", "api_versions": "", SIZES: "results",
 }  # fmt: skip
 """Requests that no scene sends with wrong arguments, with the list of their results."""
+API_VERSIONS: Final = "api_versions"
+FIRST_FLEXIBLE: Final = 3
+"""The first version of ApiVersions of KIP-511."""
 OFF: Final = 35
 """UNSUPPORTED_VERSION: the broker, or a setting, does not have this kind of groups."""
 PATIENCE_MS: Final = 5000
@@ -183,6 +189,11 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
                 yield undecided("X3", f"{one.api} v{one.version}: {err}")
             elif err:
                 yield broken("X3", "undecodable", one, f"a response of version {one.version}", err)
+            elif one.api == API_VERSIONS and one.version > offered.get(API_VERSIONS, (0, 99))[1] >= FIRST_FLEXIBLE:
+                own = (x for x in items(one.got, "api_keys") if integer(x, "api_key", -1) == 18)
+                told = [(integer(x, "min_version"), integer(x, "max_version")) for x in own]
+                allowed, seen = (f"{named(x)}, versions {y}" for x, y in ((OFF, [offered[API_VERSIONS]]), (one.error, told)))
+                yield checked("X3", "newer-version-unanswered", one, seen == allowed, allowed, seen)
             elif one.answer.left:
                 seen = f"{one.answer.left} bytes after the end of the response"
                 yield broken("X3", "bytes-left", one, f"a response of version {one.version}", seen)
@@ -259,6 +270,7 @@ def _odd(said: Body, flags: Body, names: Mapping[str, set[str]], shown: dict[str
     """The fields of a response that the request did not include, the topic ids with the name of another topic, and what
     former responses (`shown`) said otherwise of the cluster. `flags`: what the request includes. `names`: the names of
     the created topics by id, and the ids of those that stay by name."""
+    said = {**said, "node_id": said["broker_id"]} if "broker_id" in said else said  # of DescribeCluster
     fails = integer(said, "error_code") or integer(said, "acknowledge_error_code")
     for name, value in said.items():
         for each in value if isinstance(value, list) and name != "records" else (value,):
@@ -285,7 +297,7 @@ def _odd(said: Body, flags: Body, names: Mapping[str, set[str]], shown: dict[str
         size = sum(1 for _ in items(said, what))
         if what in said and not fails and shown.setdefault(what, size) != size:
             yield f"{size} {what}"
-    brokers = [integer(x, "node_id") for x in items(said, "brokers")]
+    brokers = [integer(x, "node_id", integer(x, "broker_id")) for x in items(said, "brokers")]
     if "brokers" in said and (len({*brokers}) < max(len(brokers), 1)):
         yield f"brokers {brokers}"
     if brokers and integer(said, "controller_id", -1) not in {-1, *brokers}:

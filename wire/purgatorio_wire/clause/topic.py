@@ -45,6 +45,7 @@ from purgatorio_wire.history.log import (
     NAMED,
     OF_LAG,
     OTHERS,
+    SIZES,
     UNKNOWN_TOPIC_ID,
     CommittedLog,
     Log,
@@ -700,6 +701,19 @@ def batches_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                 shown = [integer(batch, "count"), *written_by([batch]), *(bool(batch.get(x)) for x in _FLAGS)]
                 allowed = f"as appended: records, producer, epoch, sequence number, {', '.join(_FLAGS)}: {right}"
                 yield checked("M1", "other-records", one, shown == right, allowed, f"{shown}")
+
+
+def sizes_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """M1: DescribeLogDirs returns each partition once, which is no copy, and has the acknowledged records."""
+    for one in scene.of(SIZES):
+        told = [x for each in items(one.got, "results") for x in parts(each, OTHERS[1])]
+        for part, _ in parts(one.body, ("topics", "topic", "partitions", "")) if told else ():
+            topic, log = topics.topics.get(part.topic), topics.logs[part]
+            if topic is not None and topic.replicas == 1 and topic.delete_t is None and log.settled_t <= one.t:
+                its = [said for other, said in told if other == part]
+                right = len(its) == 1 and not its[0].get("is_future_key") and not integer(its[0], "offset_lag")
+                right &= integer(next(iter(its), {}), "partition_size") > 0 or log.deletes_t != [] or not log.least(one.t, 0)
+                yield checked("M1", "other-records", one, right, f"{part} once, with its records", f"{its}")
 
 
 def epochs_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:

@@ -133,8 +133,11 @@ class Connection(asyncio.Protocol):
         """Called by the event loop: the peer closed the connection, or the network failed."""
         self._end("peer", "" if exc is None else str(exc))
 
-    def send(self, api: str, version: int, values: Mapping[str, object], *, answered: bool = True) -> Sent:
-        """Send a request. `answered`: a response is due (not for acks 0).
+    def send(
+        self, api: str, version: int, values: Mapping[str, object], *, answered: bool = True, claims: int | None = None
+    ) -> Sent:  # fmt: skip
+        """Send a request. `answered`: a response is due (not for acks 0). `claims`: the header has this version, and the
+        response is one of version 0.
 
         Raises NoAnswer if the connection has ended.
         """
@@ -144,17 +147,19 @@ class Connection(asyncio.Protocol):
         # `entity_of` has no static type for each request.
         request = cast(RequestPayload, entity_of(key, version, EntityType.request, values))
         corr, self._next = self._next, self._next + 1
-        payload = framed(request_payload(request, corr, self.client))
+        payload = request_payload(request, corr, self.client)
+        if claims is not None:
+            payload, version = payload[:2] + claims.to_bytes(2) + payload[4:], claims
         future: asyncio.Future[Got] = asyncio.get_running_loop().create_future()
         future.add_done_callback(_seen)
         body = plain(request)
         t = self.recorder.now()
         event = WireEvent(UNNUMBERED, t, "request", self.name, self.scene, corr, None, api, version, body)
         i = self.recorder.add(event)
-        sent = Sent(i, t, api, version, corr, future, _patience_s(api, body))
+        sent = Sent(i, t, api, version if claims is None else 0, corr, future, _patience_s(api, body))
         if answered:
             self._pending[corr] = sent
-        self._transport.write(payload)
+        self._transport.write(framed(payload))
         return sent
 
     def read_no_more(self) -> None:

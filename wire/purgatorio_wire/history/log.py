@@ -32,6 +32,7 @@ DEFAULT: Final = 5
 EPOCH_FAR: Final = 50
 """An epoch that is greater than the known epoch by this number cannot be a real epoch."""
 OF_LAG: Final = "describe_share_group_offsets"
+SIZES: Final = "describe_log_dirs"
 MARKER_BYTES: Final = 200
 """The maximum size of a transaction marker."""
 UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID = 3, 100, 103

@@ -201,6 +201,7 @@ def _heed(broker: Broker, said: Mapping[str, str]) -> None:
         consumer_session_ms=number.get(CONSUMER_SESSION),
         share_session_ms=number.get(SHARE_SESSION),
         replica_lag_ms=number.get(REPLICA_LAG),
+        transaction_most_ms=number.get(LONGEST_TRANSACTION),
     )
     broker.session_ms = number.get(LEAST_SESSION, broker.session_ms)
     broker.transaction_ms = min(number.get(LONGEST_TRANSACTION, broker.transaction_ms), broker.transaction_ms)

@@ -21,7 +21,7 @@ from purgatorio_wire.clause.topic import PAGES
 from purgatorio_wire.client.connection import Connection, NoAnswer
 from purgatorio_wire.client.record_batch import batch_bytes
 from purgatorio_wire.history.history import integer
-from purgatorio_wire.history.log import OF_LAG, OTHERS, PRODUCED, parts
+from purgatorio_wire.history.log import OF_LAG, OTHERS, PRODUCED, SIZES, parts
 from purgatorio_wire.history.scenes import with_names
 from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import Entity
@@ -53,6 +53,7 @@ MORE_THAN_FITS: Final = 0.15
 HELD_MS: Final = 100
 """Up to Kafka 3.9 the offsets of a transaction take effect shortly after its end, and may include the next commit of
 the same producer (KAFKA-17507): so the next commit is delayed."""
+CLUSTER: Final = {"endpoint_type": 1, "include_cluster_authorized_operations": False}
 WHICH: Final = {"e": -1, "s": -2, "t": 0}
 """The timestamps of ListOffsets."""
 NAMES: Final = " ab"
@@ -317,18 +318,20 @@ async def delete_records(
 
 @request("topics", topics=4)
 async def list_offsets(
-    lane: Lane, into: Annotated[str, _STARTS, lambda draw: draw.some("set", 1, 2, len(draw.partitions))]
-) -> None:
+    lane: Lane, into: Annotated[str, _STARTS, lambda draw: draw.some("set", 1, 2, len(draw.partitions))],
+    committed: Third = False,
+) -> None:  # fmt: skip
     """`list_offsets 0e+1s` requests the end offset of partition 0 and the start of partition 1 (`t`: the first
-    record)."""
+    record). `committed`: the request is read_committed."""
     if lane.play.offers("list_offsets"):
         wanted = [(*lane.part(number), WHICH[at]) for number, at, _ in numbered(into)]
-        await lane.play.list_offsets(lane.conn, wanted).within(PATIENCE_S)
+        await lane.play.list_offsets(lane.conn, wanted, committed=committed).within(PATIENCE_S)
 
 
 @request("topics", topics=1)
 async def describe_topics(lane: Lane) -> None:
-    """`describe_topics` requests the metadata of the topics, and describes them in pages."""
+    """`describe_topics` requests the metadata of the topics, and describes them in pages, the cluster, and the sizes of
+    the partitions."""
     play, topics = lane.play, lane.topics
     await play.metadata(play.rng.choice(topics))
     cursor = {"topic_name": play.rng.choice(topics), "partition_index": play.rng.randrange(2)}
@@ -338,6 +341,10 @@ async def describe_topics(lane: Lane) -> None:
     }  # fmt: skip
     if play.offers(PAGES):
         await play.ask(lane.conn, PAGES, asked)
+    sizes = {"topics": [{"topic": one, "partitions": [0, 1]} for one in topics]}
+    for api, values in (("describe_cluster", CLUSTER), (SIZES, sizes)):
+        if play.offers(api):
+            await play.ask(lane.conn, api, values)
 
 
 @request("topics")

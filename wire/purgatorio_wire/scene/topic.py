@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
+from purgatorio_wire.clause.exchange import FIRST_FLEXIBLE
 from purgatorio_wire.clause.quota import ANY, DEFAULT, EXACT
 from purgatorio_wire.clause.topic import APPEND, DELETE, NO_VALUE, OF_TOPIC, SET, SUBTRACT
 from purgatorio_wire.client.connection import API_KEYS, Connection, NoAnswer, Sent
@@ -106,6 +107,7 @@ _NOBODY: Final[Mapping[str, object]] = {
     "coordinator_keys": ["purgatorio-nobody"], "member_epoch": 5, "share_session_epoch": 5,
 }  # fmt: skip
 _SHARER: Final = {**_NOBODY, "member_id": "EAAAAAAAAAAAAAAAAAAAAA"}
+NO_VERSION: Final = 99
 HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
     "produce": {"acks": 1, "timeout_ms": 1000},
     "fetch": {"max_wait_ms": 0, "min_bytes": 0},
@@ -573,7 +575,7 @@ async def open_files(play: Play) -> None:
 @scene("connections", "X3", name="versions")
 async def offered_versions(play: Play) -> None:
     """Every version of these APIs that ApiVersions lists, with a request that changes nothing, each on its own
-    connection."""
+    connection. Then ApiVersions in a version that no broker has."""
 
     async def one(api: str, version: int) -> None:
         conn = await play.open(f"{api}-v{version}-")
@@ -589,6 +591,8 @@ async def offered_versions(play: Play) -> None:
         known = versions_of(API_KEYS[api])
         wanted = [version for version in known if first <= version <= last]
         await asyncio.gather(*(one(api, version) for version in wanted))
+    if play.offers("api_versions", least=FIRST_FLEXIBLE):
+        await (await play.open("newer")).send("api_versions", FIRST_FLEXIBLE, SOFTWARE, claims=NO_VERSION)
 
 
 @scene("replicas", "M5, M6, F9, D1, F3, F8, M1", seconds=120, alone=True, takes=40)

@@ -521,7 +521,7 @@ async def fenced_producer(play: Play) -> None:
         end += 4  # two records and two markers
         former = newer
         await former.begin_again()
-        for wrong in (replace(former, timeout_ms=-1), replace(former, name="")):
+        for wrong in (*(replace(former, timeout_ms=x) for x in (-1, (1 << 31) - 1)), replace(former, name="")):
             await wrong.ask_id()
         await _ask_all(play, asker, [(topic, 0, end - 4), (topic, 0, end - 2)])
     epoch = former.epoch

@@ -67,8 +67,8 @@ class Declared:
     topic, and after a replica continues. `session_least_ms` and `session_most_ms`: the bounds of a session;
     `note_most_bytes`: the limit of the metadata of a committed offset; `deliveries_most`: how often a share group
     delivers a record; `consumer_session_ms`, `share_session_ms`: the session time-outs of consumer groups (KIP-848) and
-    of share groups; `replica_lag_ms`: the time after which a replica that does not fetch leaves the in-sync set. They
-    are None if unknown."""
+    of share groups; `replica_lag_ms`: the time after which a replica that does not fetch leaves the in-sync set;
+    `transaction_most_ms`: the longest transaction time-out. They are None if unknown."""
 
     late_ms: Count = 100
     late_topics_ms: Count = 2000
@@ -80,6 +80,7 @@ class Declared:
     consumer_session_ms: Count | None = None
     share_session_ms: Count | None = None
     replica_lag_ms: Count | None = None
+    transaction_most_ms: Count | None = None
 
     def refuses_session(self, asked_ms: int | None) -> bool:
         """Whether a session of this time-out is outside of the bounds."""
