@@ -62,7 +62,6 @@ from purgatorio_wire.clause.topic import (
     pages,
     settings_changed,
     settings_described,
-    sizes_told,
     topics_come_and_go,
     topics_grow,
 )
@@ -168,7 +167,6 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("L1", lambda wire, scene, topics: epochs_ended(scene, topics)),
     ("L1", _of_topics(epochs_told)),
     ("M1", _of_topics(batches_told)),
-    ("M1", _of_topics(sizes_told)),
     ("R2 R5 R6 R8", _of_topics(coordinated)),
     ("S1 S2 S3 S4 S5 S6 S7 S8 S9", _of_topics(shared)),
     ("G1 G2 G3 G4 G5 G6 G7 G8", _of_groups(rebalances)),

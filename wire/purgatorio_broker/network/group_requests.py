@@ -291,7 +291,10 @@ def list_groups(node: Node, request: Request) -> None:
     wanted, kinds = (
         {x.lower() for x in request.fields.texts(f"{what}_filter")} for what in ("states", "types")
     )
-    found = {x.id: {**_described(node, x.id, request.version), "group_type": "classic"} for x in node.groups.groups()}
+    found = {
+        x.id: {**_described(node, x.id, request.version), "group_type": "classic"}
+        for x in node.groups.groups()
+    }
     for kind, held in (("consumer", node.consumers), ("share", node.shares.members)):
         its = {"protocol_type": kind, "group_state": "Stable", "group_type": kind}
         found |= {name: {**its, "group_id": name} for name in held.names()}

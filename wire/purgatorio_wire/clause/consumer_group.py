@@ -146,7 +146,9 @@ def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             if one.t > first[0].t and any(part.topic in subscribed for part, _ in parts(one.body, NAMED[one.api][0]))
         ]  # fmt: skip
         lists = (
-            one for one in scene.of(LIST if begins else "") if not any(x.t < one.ended_t and one.t < x.ended_t for x in first)
+            one
+            for one in scene.of(LIST if begins else "")
+            if not any(x.t < one.ended_t and one.t < x.ended_t for x in first)
         )
         asked = sorted((*first, *changes, *lists), key=lambda one: one.t)
         if begins and all(first.ended_t <= then.t for first, then in pairwise(asked)):
@@ -414,14 +416,23 @@ class _Group:
         if not self.members or doubtful or integer(one.got, "error_code"):
             return
         said = next((x for x in items(one.got, "groups") if text(x, "group_id") == self.name), {})
-        states, types = ({x.lower() for x in texts(one.body, f"{what}_filter")} for what in ("states", "types"))
+        states, types = (
+            {x.lower() for x in texts(one.body, f"{what}_filter")} for what in ("states", "types")
+        )
         kind, may = ("share", {STABLE}) if self.shares else (CONSUMER, {STABLE, RECONCILING, ASSIGNING})
         may = {x for x in may if not states or x.lower() in states} if not types or kind in types else set()
         right = text(said, "group_state") in may and all(
             text(said, x).lower() == kind for x in ("group_type", "protocol_type") if x in said
         )
         right = right if said else not may or bool(states)
-        yield checked("G13", "listed", one, right, f"a {kind} group, {' or '.join(sorted(may)) or 'not listed'}", f"{said}")
+        yield checked(
+            "G13",
+            "listed",
+            one,
+            right,
+            f"a {kind} group, {' or '.join(sorted(may)) or 'not listed'}",
+            f"{said}",
+        )
 
     def _described(self, one: Exchange) -> Rows:
         """G13: the members, each with the epoch and the partitions of the response to its last heartbeat. The broker

@@ -254,8 +254,13 @@ def _described(one: Exchange, each: Transaction, topics: Topics, starts_ms: set[
     wanted = each.name in texts(one.body, "transactional_ids")
     if one.api == "list_transactions":
         states, ids = {*texts(one.body, "state_filters")}, {*integers(one.body, "producer_id_filters")}
-        pattern, lately = text(one.body, "transactional_id_pattern"), integer(one.body, "duration_filter", -1) < 0
-        lately &= pattern in ("", each.name) or (pattern.endswith(".*") and each.name.startswith(pattern[:-2]))
+        pattern, lately = (
+            text(one.body, "transactional_id_pattern"),
+            integer(one.body, "duration_filter", -1) < 0,
+        )
+        lately &= pattern in ("", each.name) or (
+            pattern.endswith(".*") and each.name.startswith(pattern[:-2])
+        )
         wanted = lately and (not states or ONGOING in states) and (not ids or by.id in ids)
         if "unknown_state_filters" in (one.got or {}):
             unknown, told = states - _STATES, {*texts(one.got, "unknown_state_filters")}
@@ -267,7 +272,9 @@ def _described(one: Exchange, each: Transaction, topics: Topics, starts_ms: set[
         (text(topic, "topic"), n) for topic in items(said, "topics") for n in integers(topic, "partitions")
     }
     own = {(topic, number) for topic, number in shown if not topic.startswith("__")}
-    right = text(said, "transaction_state") == ONGOING and _is_of(said, by) and not integer(said, "error_code")
+    right = (
+        text(said, "transaction_state") == ONGOING and _is_of(said, by) and not integer(said, "error_code")
+    )
     if "topics" in said:
         sure = {part for part, t in each.parts.items() if t <= one.t}
         right &= sure <= own <= each.parts.keys()

@@ -5,12 +5,21 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
-from purgatorio_wire.history.finding import Row, Rows, after, answered_with, broken, checked, kept, named, undecided
+from purgatorio_wire.history.finding import (
+    Row,
+    Rows,
+    after,
+    answered_with,
+    broken,
+    checked,
+    kept,
+    named,
+    undecided,
+)
 from purgatorio_wire.history.history import BUSY, LOADING, OF_2_0, Exchange, Lane, Scene, integer, items, text
 from purgatorio_wire.history.log import (
     NAMED,
     OF_LAG,
-    SIZES,
     UNKNOWN_TOPIC,
     Part,
     Topics,
@@ -57,7 +66,7 @@ _NOTHING: Final[frozenset[str]] = frozenset({"-1", "0", "", "None", "NONE", "[]"
 _READS: Final = {
     "metadata": "", "list_groups": "", "list_transactions": "", "describe_client_quotas": "", "offset_fetch": "",
     "find_coordinator": "coordinators", OF_LAG: "groups", "elect_leaders": "",
-    "describe_cluster": "", "api_versions": "", SIZES: "results",
+    "describe_cluster": "", "api_versions": "",
 }  # fmt: skip
 """Requests that no scene sends with wrong arguments, with the list of their results."""
 API_VERSIONS: Final = "api_versions"
@@ -167,11 +176,9 @@ def one_at_a_time(scene: Scene, topics: Topics) -> Rows:
                 if append.api != "produce" or append.i > one.answer.i:
                     continue
                 for part, _, said in produced(append):
-                    topic, base = topics.topics.get(part.topic), integer(said, "base_offset", -1)
-                    if topic is None or topic.replicas > 1 or topic.delete_t is not None:
-                        continue  # otherwise the offset may belong to a record that was deleted
-                    if part not in came or base < 0:
-                        continue
+                    base = integer(said, "base_offset", -1)
+                    if not topics.stays(part.topic) or part not in came or base < 0:
+                        continue  # the offset may belong to a record that was deleted
                     ahead = any(integer(x, "base") <= base <= integer(x, "last") for x in came[part])
                     allowed = f"an answer without record {base}, which was sent after the Fetch"
                     yield checked(
@@ -189,10 +196,16 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
                 yield undecided("X3", f"{one.api} v{one.version}: {err}")
             elif err:
                 yield broken("X3", "undecodable", one, f"a response of version {one.version}", err)
-            elif one.api == API_VERSIONS and one.version > offered.get(API_VERSIONS, (0, 99))[1] >= FIRST_FLEXIBLE:
+            elif (
+                one.api == API_VERSIONS
+                and one.version > offered.get(API_VERSIONS, (0, 99))[1] >= FIRST_FLEXIBLE
+            ):
                 own = (x for x in items(one.got, "api_keys") if integer(x, "api_key", -1) == 18)
                 told = [(integer(x, "min_version"), integer(x, "max_version")) for x in own]
-                allowed, seen = (f"{named(x)}, versions {y}" for x, y in ((OFF, [offered[API_VERSIONS]]), (one.error, told)))
+                allowed, seen = (
+                    f"{named(x)}, versions {y}"
+                    for x, y in ((OFF, [offered[API_VERSIONS]]), (one.error, told))
+                )
                 yield checked("X3", "newer-version-unanswered", one, seen == allowed, allowed, seen)
             elif one.answer.left:
                 seen = f"{one.answer.left} bytes after the end of the response"
@@ -277,7 +290,10 @@ def _odd(said: Body, flags: Body, names: Mapping[str, set[str]], shown: dict[str
             if isinstance(each, dict):
                 yield from _odd(each, flags, names, shown)
         needless = name in _NEEDLESS and not fails and not (name == "diverging_epoch" and flags["diverges"])
-        if needless and {f"{x}" for x in (value.values() if isinstance(value, dict) else (value,))} - _NOTHING:
+        if (
+            needless
+            and {f"{x}" for x in (value.values() if isinstance(value, dict) else (value,))} - _NOTHING
+        ):
             yield f"{name} {value}"
         empty = next((EMPTY[x] for x in EMPTY if name.endswith(x)), (value,))
         asked = [wanted for flag, wanted in flags.items() if name.endswith(flag.removeprefix("include_"))]
@@ -286,7 +302,9 @@ def _odd(said: Body, flags: Body, names: Mapping[str, set[str]], shown: dict[str
     name, topic_id = next(filter(None, (text(said, x) for x in _NAMES)), ""), text(said, "topic_id")
     internal = said.get("is_internal") and name in names
     both = name and topic_id and name != topic_id
-    if internal or (both and not (topic_id in names.get(name, {topic_id}) and name in names.get(topic_id, {name}))):
+    if internal or (
+        both and not (topic_id in names.get(name, {topic_id}) and name in names.get(topic_id, {name}))
+    ):
         yield f"{name} with topic id {said.get('topic_id')}, internal: {said.get('is_internal')}"
     for what, fields in _SAME.items():
         if {what, *fields} <= said.keys() and said[what]:

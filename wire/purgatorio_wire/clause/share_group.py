@@ -563,13 +563,7 @@ class _Judged:
 
     def _sure_appends(self, part: Part) -> Iterable[Append]:
         """The appends that the group certainly sees: to one replica, after the records that it has already seen."""
-        known = self.group.topics.topics.get(part.topic)
-        if (
-            known is None
-            or known.replicas > 1
-            or known.delete_t is not None
-            or self.group.topics.transactions
-        ):
+        if not self.group.topics.stays(part.topic) or self.group.topics.transactions:
             return ()
         settled_t = self.group.settled_t(part)
         return (

@@ -45,7 +45,6 @@ from purgatorio_wire.history.log import (
     NAMED,
     OF_LAG,
     OTHERS,
-    SIZES,
     UNKNOWN_TOPIC_ID,
     CommittedLog,
     Log,
@@ -246,7 +245,7 @@ def settings_described(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             held = topic.settings(one, bounds.declared.late_topics_ms * MS)
             told, keys = {text(x, "name") for x in items(said, "configs")}, wanted.get(topic.name)
             once = len(told) == sum(1 for _ in items(said, "configs")) and (keys or every <= told)
-            yield checked("A1", "other-setting", one, once, f"each setting once, as before: {every}", f"{told}")
+            yield checked("A1", "other-setting", one, once, f"each setting once, and {every}", f"{told}")
             every |= told
             if keys:
                 right = {name for name in keys if all(name in each for each in held)} <= told <= keys
@@ -380,11 +379,9 @@ def _led(scene: Scene, topics: Topics, topic: Topic, told: list[tuple[Exchange, 
             others = [*(x for name in _ABSENT for x in integers(part, name))]
             leader = integer(part, "leader_id", -1)
             if not error or (topics.logs[at].settled_t <= one.t and error not in EXCUSED):
-                right = [leader] == nodes and held == [nodes] * 2 and not others
+                right = [error, leader] == [0, *nodes] and held == [nodes] * 2 and not others
                 seen = f"{named(error)}, leader {leader}, replicas {held}, {others} away"
-                yield checked(
-                    "A1", "other-leader", one, right and not error, f"leader {nodes[0]}, the only replica", seen
-                )
+                yield checked("A1", "other-leader", one, right, f"leader {nodes[0]}, the only replica", seen)
 
 
 def pages(_: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -692,52 +689,39 @@ def batches_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     number, and whether it is part of a transaction."""
     for one in scene.of("fetch", "share_fetch"):
         for part, said in parts(one.got, FETCHED[1]):
-            topic = topics.topics.get(part.topic)
-            if topic is None or topic.compacts or topic.delete_t is not None or topic.replicas > 1:
+            if not topics.stays(part.topic) or topics.topics[part.topic].compacts:
                 continue
-            sent = {x.base: [x.count, *x.written, x.within is not None] for x in topics.logs[part].appends if x.base >= 0}
+            sent = {x.base: x for x in topics.logs[part].appends if x.base >= 0}
             for batch in (x for x in items(said, "records") if integer(x, "base", -1) in sent):
-                right = [*sent[integer(batch, "base")], False]
+                by = sent[integer(batch, "base")]
+                right = [by.count, *by.written, by.within is not None, False]
                 shown = [integer(batch, "count"), *written_by([batch]), *(bool(batch.get(x)) for x in _FLAGS)]
-                allowed = f"as appended: records, producer, epoch, sequence number, {', '.join(_FLAGS)}: {right}"
+                allowed = f"records, producer, epoch, sequence number, {', '.join(_FLAGS)}, as sent: {right}"
                 yield checked("M1", "other-records", one, shown == right, allowed, f"{shown}")
 
 
-def sizes_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """M1: DescribeLogDirs returns each partition once, which is no copy, and has the acknowledged records."""
-    for one in scene.of(SIZES):
-        told = [x for each in items(one.got, "results") for x in parts(each, OTHERS[1])]
-        for part, _ in parts(one.body, ("topics", "topic", "partitions", "")) if told else ():
-            topic, log = topics.topics.get(part.topic), topics.logs[part]
-            if topic is not None and topic.replicas == 1 and topic.delete_t is None and log.settled_t <= one.t:
-                its = [said for other, said in told if other == part]
-                right = len(its) == 1 and not its[0].get("is_future_key") and not integer(its[0], "offset_lag")
-                right &= integer(next(iter(its), {}), "partition_size") > 0 or log.deletes_t != [] or not log.least(one.t, 0)
-                yield checked("M1", "other-records", one, right, f"{part} once, with its records", f"{its}")
-
-
 def epochs_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """Each leader epoch in a response, or in a record batch, is at least the one that metadata returned before, if it
-    is the partition's own, and at most the one that metadata returns later."""
+    """L1: each leader epoch in a response or a record batch is at most the one that metadata returns later. The epoch
+    of a partition is at least the one that metadata returned before."""
     names = {**dict.fromkeys(("fetch", "share_fetch"), FETCHED[1]), OF_LAG: NAMED[OF_LAG][1]}
     if any(text(x.body, "what") in ("stops", "at-second") for x in scene.stimuli):
         return  # the metadata of another broker may be older
     for one in scene.of("metadata", PAGES, "list_offsets", *names):
         ends = {part for part, asked in parts(one.body, OTHERS[0]) if integer(asked, "timestamp") == LATEST}
-        for part, said in (x for _, got in asked_and_told(one) for x in parts(got, names.get(one.api, OTHERS[1]))):
-            topic = topics.topics.get(part.topic)
-            if topic is None or topic.replicas > 1 or topic.delete_t is not None or integer(said, "error_code"):
-                continue
-            own = one.api != "list_offsets" or part in ends
-            least, most = topics.epoch(part, one.t) if own else None, topics.last_epoch(part, one.ended_t)
+        shown = (x for _, got in asked_and_told(one) for x in parts(got, names.get(one.api, OTHERS[1])))
+        for part, said in (
+            (x, y) for x, y in shown if topics.stays(x.topic) and not integer(y, "error_code")
+        ):
+            least, most = topics.epoch(part, one.t) or 0, topics.last_epoch(part, one.ended_t)
             told = [integer(x, "leader_epoch") for x in items(said, "records") if "leader_epoch" in x]
             right = all(0 <= x <= most for x in told)
-            if "leader_epoch" in said and least is not None:
+            if "leader_epoch" in said and part in topics.epochs:
                 told.append(integer(said, "leader_epoch"))
-                right &= least <= told[-1]
+                own = one.api != "list_offsets" or part in ends
+                right = right and told[-1] <= most and (least <= told[-1] or not own)
             if told:
-                allowed = f"leader epochs of {part} from {least or 0} on, as in metadata"
-                yield checked("L1", "other-epoch", one, right and told[-1] <= most, allowed, f"{sorted({*told})}")
+                allowed = f"leader epochs of {part} from {least} on, as in metadata"
+                yield checked("L1", "other-epoch", one, right, allowed, f"{sorted({*told})}")
 
 
 def epochs_ended(scene: Scene, topics: Topics) -> Rows:

@@ -136,8 +136,8 @@ class Connection(asyncio.Protocol):
     def send(
         self, api: str, version: int, values: Mapping[str, object], *, answered: bool = True, claims: int | None = None
     ) -> Sent:  # fmt: skip
-        """Send a request. `answered`: a response is due (not for acks 0). `claims`: the header has this version, and the
-        response is one of version 0.
+        """Send a request. `answered`: a response is due (not for acks 0). `claims`: the header has this version, and
+        the response is one of version 0.
 
         Raises NoAnswer if the connection has ended.
         """

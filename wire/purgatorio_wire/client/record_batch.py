@@ -39,7 +39,8 @@ MOST_BATCHES: Final = 10_000
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
     """The header of a batch: the offsets of its first and last record, the number of records, the size in bytes, the
-    producer, whether it is part of a transaction, or the marker of its end, and the leader epoch of its append. `corrupt`: the checksum is wrong."""
+    producer, whether it is part of a transaction, or the marker of its end, and the leader epoch of its append.
+    `corrupt`: the checksum is wrong."""
 
     base: int
     last: int
@@ -74,8 +75,8 @@ def batch_of(
         for number, value in enumerate(values)
     )  # fmt: skip
     batch = NewRecordBatch(
-        producer_id=i64(written.producer_id), producer_epoch=i16(written.producer_epoch), partition_leader_epoch=i32(-1),
-        base_sequence=i32(written.base_sequence), records=records, attributes=i16(attributes),
+        producer_id=i64(written.producer_id), producer_epoch=i16(written.producer_epoch), records=records,
+        base_sequence=i32(written.base_sequence), partition_leader_epoch=i32(-1), attributes=i16(attributes),
     )  # fmt: skip
     with io.BytesIO() as out:
         write_new_batch(out, batch)
@@ -144,6 +145,7 @@ def batches(data: bytes) -> list[BatchFacts]:
             return found or [BatchFacts(-1, -1, 0, len(data))]
         corrupt = crc32c(data[at + _CRC_ENDS : at + size]) != crc
         flags = bool(attributes & TRANSACTIONAL), bool(attributes & CONTROL)
-        found.append(BatchFacts(base, base + last_delta, count, size, corrupt, Written(*written), *flags, epoch))
+        by = Written(*written)
+        found.append(BatchFacts(base, base + last_delta, count, size, corrupt, by, *flags, epoch))
         at += size
     return found

@@ -32,7 +32,6 @@ DEFAULT: Final = 5
 EPOCH_FAR: Final = 50
 """An epoch that is greater than the known epoch by this number cannot be a real epoch."""
 OF_LAG: Final = "describe_share_group_offsets"
-SIZES: Final = "describe_log_dirs"
 MARKER_BYTES: Final = 200
 """The maximum size of a transaction marker."""
 UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID = 3, 100, 103
@@ -364,6 +363,11 @@ class Topics:
                 gather[one.api](one)
         topics._mark()
         return topics
+
+    def stays(self, name: str) -> bool:
+        """Whether the topic is known, has one replica, and is not deleted."""
+        topic = self.topics.get(name)
+        return topic is not None and topic.replicas == 1 and topic.delete_t is None
 
     def epoch(self, part: Part, t: int) -> int | None:
         """The newest leader epoch that was returned by `t`."""

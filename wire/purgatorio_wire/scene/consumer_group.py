@@ -258,7 +258,7 @@ async def settled(members: Sequence[Consumer], above: int = 0, partitions: int =
 
 
 async def described(one: Consumer) -> None:
-    """Describe the group of this member, and an unknown group, as groups of each kind, and list groups. If the group has
+    """List groups. Describe the group of this member, and an unknown group, as groups of each kind. If the group has
     members, try to delete it."""
     names = one.play.rng.sample((one.group, f"{one.group}-nobody"), 2)
     for api in DESCRIBES.values():
@@ -266,9 +266,8 @@ async def described(one: Consumer) -> None:
             asked = {"group_ids": names, "groups": names, "include_authorized_operations": False}
             await one.play.ask(one.conn, api, asked)
     if one.play.offers(LIST, "G13", least=5):
-        draw = one.play.rng.choice
-        filters = {"states_filter": draw(([], ["Stable"])), "types_filter": draw(([], ["classic"], [CONSUMER]))}
-        await one.play.ask(one.conn, LIST, filters)
+        states, types = (one.play.rng.choice(x) for x in (([], ["Stable"]), ([], ["classic"], [CONSUMER])))
+        await one.play.ask(one.conn, LIST, {"states_filter": states, "types_filter": types})
     if one.epoch and one.play.offers(DELETE, "G13"):
         await one.play.ask(one.conn, DELETE, {"groups_names": names})
 

@@ -21,7 +21,7 @@ from purgatorio_wire.clause.topic import PAGES
 from purgatorio_wire.client.connection import Connection, NoAnswer
 from purgatorio_wire.client.record_batch import batch_bytes
 from purgatorio_wire.history.history import integer
-from purgatorio_wire.history.log import OF_LAG, OTHERS, PRODUCED, SIZES, parts
+from purgatorio_wire.history.log import OF_LAG, OTHERS, PRODUCED, parts
 from purgatorio_wire.history.scenes import with_names
 from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import Entity
@@ -330,8 +330,7 @@ async def list_offsets(
 
 @request("topics", topics=1)
 async def describe_topics(lane: Lane) -> None:
-    """`describe_topics` requests the metadata of the topics, and describes them in pages, the cluster, and the sizes of
-    the partitions."""
+    """`describe_topics` requests the metadata of the topics, and describes them in pages, and the cluster."""
     play, topics = lane.play, lane.topics
     await play.metadata(play.rng.choice(topics))
     cursor = {"topic_name": play.rng.choice(topics), "partition_index": play.rng.randrange(2)}
@@ -341,10 +340,8 @@ async def describe_topics(lane: Lane) -> None:
     }  # fmt: skip
     if play.offers(PAGES):
         await play.ask(lane.conn, PAGES, asked)
-    sizes = {"topics": [{"topic": one, "partitions": [0, 1]} for one in topics]}
-    for api, values in (("describe_cluster", CLUSTER), (SIZES, sizes)):
-        if play.offers(api):
-            await play.ask(lane.conn, api, values)
+    if play.offers("describe_cluster"):
+        await play.ask(lane.conn, "describe_cluster", CLUSTER)
 
 
 @request("topics")
