@@ -50,10 +50,10 @@ _REPEATED: Final = frozenset({
 """The fields of a request that its response repeats."""
 _SAME: Final[Mapping[str, tuple[str, ...]]] = {
     "node_id": ("host", "port"), "cluster_id": ("cluster_id",), "api_key": ("min_version", "max_version"),
-    "name": ("min_version_level", "max_version_level"), "heartbeat_interval_ms": ("heartbeat_interval_ms",),
+    "name": ("min_version_level", "max_version_level"),
 }  # fmt: skip
-"""The fields that do not change during a scene: those of each broker, of the cluster, of each API, of each feature, and
-of heartbeats."""
+"""The fields that do not change during a scene: those of each broker, of the cluster, of each API, and of each
+feature."""
 _LISTS: Final = ("api_keys", "finalized_features")
 """The lists whose number of entries does not change."""
 _NEEDLESS: Final = (
@@ -250,6 +250,9 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
         asks = (x for _, x, _ in fetched(one)) if one.api == "fetch" else ()
         flags["diverges"] = any(integer(x, "last_fetched_epoch", -1) >= 0 for x in asks)
         wrong = ", ".join((*_odd(one.got, flags, names, shown), *_other(one.body, one.got)))
+        beat_ms = integer(one.got, "heartbeat_interval_ms")
+        if beat_ms and shown.setdefault(one.api, beat_ms) != beat_ms:
+            wrong += f"heartbeat_interval_ms {beat_ms}, not as before"
         yield checked("X4", "other-field", one, not wrong, "fields that fit the request", wrong)
         for said in [one.got, *items(one.got, _READS[one.api])] if one.api in _READS else ():
             yield answered_with(
@@ -307,7 +310,7 @@ def _odd(said: Body, flags: Body, names: Mapping[str, set[str]], shown: dict[str
     ):
         yield f"{name} with topic id {said.get('topic_id')}, internal: {said.get('is_internal')}"
     for what, fields in _SAME.items():
-        if {what, *fields} <= said.keys() and said[what]:
+        if {what, *fields} <= said.keys():
             told = [said[x] for x in fields]
             if shown.setdefault(f"{what} {said[what] if fields[0] != what else ''}", told) != told:
                 yield f"{fields} {told} of {what} {said[what]}"

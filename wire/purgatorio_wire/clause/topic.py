@@ -717,7 +717,7 @@ def epochs_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             right = all(0 <= x <= most for x in told)
             if "leader_epoch" in said and part in topics.epochs:
                 told.append(integer(said, "leader_epoch"))
-                own = one.api != "list_offsets" or part in ends
+                own = one.api not in ("list_offsets", OF_LAG) or part in ends
                 right = right and told[-1] <= most and (least <= told[-1] or not own)
             if told:
                 allowed = f"leader epochs of {part} from {least} on, as in metadata"
