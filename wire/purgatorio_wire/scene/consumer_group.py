@@ -31,7 +31,7 @@ from purgatorio_wire.clause.consumer_group import (
     assignment,
     embedded,
 )
-from purgatorio_wire.clause.group_description import DELETE
+from purgatorio_wire.clause.group_description import DELETE, STABLE
 from purgatorio_wire.client.connection import Connection, Got
 from purgatorio_wire.history.group import MEMBER_ID_REQUIRED
 from purgatorio_wire.history.history import LIST, integer, text
@@ -266,8 +266,9 @@ async def described(one: Consumer) -> None:
             asked = {"group_ids": names, "groups": names, "include_authorized_operations": False}
             await one.play.ask(one.conn, api, asked)
     if one.play.offers(LIST, "G13", least=5):
-        states, types = (one.play.rng.choice(x) for x in (([], ["Stable"]), ([], ["classic"], [CONSUMER])))
-        await one.play.ask(one.conn, LIST, {"states_filter": states, "types_filter": types})
+        states, types = one.play.rng.choice(("", STABLE)), one.play.rng.choice(("", "classic", CONSUMER))
+        asked = {"states_filter": states.split(), "types_filter": types.split()}
+        await one.play.ask(one.conn, LIST, asked)
     if one.epoch and one.play.offers(DELETE, "G13"):
         await one.play.ask(one.conn, DELETE, {"groups_names": names})
 

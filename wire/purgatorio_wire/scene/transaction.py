@@ -521,8 +521,9 @@ async def fenced_producer(play: Play) -> None:
         end += 4  # two records and two markers
         former = newer
         await former.begin_again()
-        for wrong in ({"timeout_ms": -1}, {"timeout_ms": (1 << 31) - 1}, {"name": ""}):
-            await replace(former, **wrong).ask_id()
+        for wrong_ms in (-1, (1 << 31) - 1):
+            await replace(former, timeout_ms=wrong_ms).ask_id()
+        await replace(former, name="").ask_id()
         await _ask_all(play, asker, [(topic, 0, end - 4), (topic, 0, end - 2)])
     epoch = former.epoch
     if play.offers("init_producer_id", "R5", least=NAMES_EPOCHS):
