@@ -165,7 +165,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("E1", _of_topics(elections)),
     ("L1 R4", _of_topics(offsets_listed)),
     ("L1", lambda wire, scene, topics: epochs_ended(scene, topics)),
-    ("L1", _of_topics(epochs_told)),
+    ("A1 L1 M1", _of_topics(epochs_told)),
     ("M1", _of_topics(batches_told)),
     ("R2 R5 R6 R8", _of_topics(coordinated)),
     ("S1 S2 S3 S4 S5 S6 S7 S8 S9", _of_topics(shared)),

@@ -291,18 +291,13 @@ def list_groups(node: Node, request: Request) -> None:
     wanted, kinds = (
         {x.lower() for x in request.fields.texts(f"{what}_filter")} for what in ("states", "types")
     )
-    found = {
-        x.id: {**_described(node, x.id, request.version), "group_type": "classic"}
-        for x in node.groups.groups()
-    }
+    groups = node.groups.groups()
+    found = {x.id: {**_described(node, x.id, request.version), "group_type": "classic"} for x in groups}
     for kind, held in (("consumer", node.consumers), ("share", node.shares.members)):
         its = {"protocol_type": kind, "group_state": "Stable", "group_type": kind}
         found |= {name: {**its, "group_id": name} for name in held.names()}
-    listed = [
-        one for one in found.values()
-        if (not wanted or str(one["group_state"]).lower() in wanted) and (not kinds or one["group_type"] in kinds)
-    ]  # fmt: skip
-    request.answer(error_code=0, groups=listed)
+    listed = [one for one in found.values() if not wanted or str(one["group_state"]).lower() in wanted]
+    request.answer(error_code=0, groups=[one for one in listed if not kinds or one["group_type"] in kinds])
 
 
 def _member(group: Group, member: Member, *, stable: bool) -> Values:

@@ -701,9 +701,11 @@ def batches_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def epochs_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """L1: each leader epoch in a response or a record batch is at most the one that metadata returns later. The epoch
-    of a partition is at least the one that metadata returned before."""
+    """L1 for end offsets, A1 for descriptions, M1 for record batches: each leader epoch is at most the one that metadata
+    returns later. The epoch of a partition is at least the one that metadata returned before."""
     names = {**dict.fromkeys(("fetch", "share_fetch"), FETCHED[1]), OF_LAG: NAMED[OF_LAG][1]}
+    judged: dict[str, tuple[str, Way]] = dict.fromkeys(("fetch", "share_fetch"), ("M1", "other-records"))
+    judged["list_offsets"] = "L1", "other-epoch"
     if any(text(x.body, "what") in ("stops", "at-second") for x in scene.stimuli):
         return  # the metadata of another broker may be older
     for one in scene.of("metadata", PAGES, "list_offsets", *names):
@@ -721,7 +723,8 @@ def epochs_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                 right = right and told[-1] <= most and (least <= told[-1] or not own)
             if told:
                 allowed = f"leader epochs of {part} from {least} on, as in metadata"
-                yield checked("L1", "other-epoch", one, right, allowed, f"{sorted({*told})}")
+                clause, cause = judged.get(one.api, ("A1", "other-leader"))
+                yield checked(clause, cause, one, right, allowed, f"{sorted({*told})}")
 
 
 def epochs_ended(scene: Scene, topics: Topics) -> Rows:
