@@ -701,8 +701,8 @@ def batches_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def epochs_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
-    """L1 for end offsets, A1 for descriptions, M1 for record batches: each leader epoch is at most the one that metadata
-    returns later. The epoch of a partition is at least the one that metadata returned before."""
+    """L1 for end offsets, A1 for descriptions, M1 for batches: a leader epoch is at most the one that metadata returns
+    later. The epoch of a partition is at least the one that metadata returned before."""
     names = {**dict.fromkeys(("fetch", "share_fetch"), FETCHED[1]), OF_LAG: NAMED[OF_LAG][1]}
     judged: dict[str, tuple[str, Way]] = dict.fromkeys(("fetch", "share_fetch"), ("M1", "other-records"))
     judged["list_offsets"] = "L1", "other-epoch"
