@@ -35,9 +35,7 @@ type Promises struct {
 	CatchUp string // fixed rate: the rule for missed runs: "burst", "once", "skip" or "restart"
 	Turn    string // a task that another task adds with delay 0 runs in the "same" AdvanceTo, or in the "next"
 
-	// Can names capabilities of the protocol: "timer", "purgatory", "virtual-time", "real-time", "cancel",
-	// "cancel-key", "cancel-key-all", "force", "gauge", "add-again", "add-same", "failing",
-	// "drains", "halts", "fixed-rate", "fixed-delay", "period-first", "reset", "reset-same", "reset-periodic".
+	// Can names capabilities of the protocol (docs/measured/subject-messages.md): "timer", "virtual-time", "cancel", ...
 	Can []string
 
 	// Lacks names the hooks that the adapter never calls: "timer_add", "timer_cancel" and "timer_fire" if the time-outs

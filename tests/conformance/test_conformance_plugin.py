@@ -199,6 +199,13 @@ def test_a_timer_that_raises_is_a_failure_that_says_so(toy: pytest.Pytester) -> 
     assert result.parseoutcomes()["failed"] == 1
 
 
+def test_a_timer_that_refuses_a_delay_is_told_how_to_declare_this(toy: pytest.Pytester) -> None:
+    change(toy, '"past": "the toy\'s deadlines lie ahead",', "")
+    change(toy, "self.wheel.add(", "delay_ns > 0 or 1 // 0\n        self.wheel.add(")
+    result = toy.runpytest_inprocess("-q", "-k", "T3 and plan and Mended")
+    result.stdout.fnmatch_lines(["*P3 is broken: *ZeroDivisionError*delays of 0 or below, declare *`past`*"])
+
+
 MISCOUNTS = program("miscounting_timer")
 
 

@@ -87,6 +87,11 @@ TWICE: Final = "on a fresh start, after the same calls, it does not return in tw
 ALONE: Final = "the same error comes in a new process with no other task or operation"
 """The proof that an error is no refusal: the subject has no other load, and the description accepts the call."""
 
+NOT_DECLARED: Final = (
+    "; if it refuses delays of 0 or below, declare `past` (a Promise's `lacks`) or `least_delay_ns`"
+)
+"""The remedy, if the smallest delay of a description is too small."""
+
 CROWD: Final = (
     "the same error comes in a new process with only the {:,} tasks or operations that waited: a subject may refuse an "
     "add, but not that time passes"
@@ -242,7 +247,7 @@ class FailedRun:
             # A clock that starts at this time may behave differently from a clock that was advanced to it.
             scripts.append(Script(self.part, whole.moments()[-1], (call,)))
         if any(self._tried(script, self.limits) == "refused" for script in scripts):
-            return ALONE
+            return ALONE + NOT_DECLARED * (isinstance(call, Add) and call.delay_ns <= 0)
         if not self.virtual or not isinstance(call, Advance):
             return ""
         crowd = waiting_before(self.trace, self.part, call)

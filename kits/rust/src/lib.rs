@@ -49,9 +49,7 @@ pub struct Promises {
     pub turn: Option<&'static str>,
     /// Calls that may be under way at once, 1 to 16; 0 stands for one.
     pub lanes: usize,
-    /// Capabilities of the protocol: `virtual-time`, `real-time`, `cancel`, `cancel-key`,
-    /// `cancel-key-all`, `force`, `gauge`, `add-again`, `add-same`, `failing`, `fixed-rate`,
-    /// `fixed-delay`, `period-first`, `reset`, `reset-same`, `reset-periodic`.
+    /// Capabilities of the protocol (docs/measured/subject-messages.md): `virtual-time`, `cancel`, ...
     pub can: &'static [&'static str],
     /// The hooks that the adapter never calls: `timer_add`, `timer_cancel` and `timer_fire`, if the time-outs are inside code
     /// that it cannot reach. Then the clauses of timers are SKIPPED.

@@ -282,10 +282,11 @@ def keeps_its_rate(run: Run, task: _Task, history: OperationHistory, end: Call |
         return occasion
     if not run.whole:
         return WANT_OF_RECORDS
+    refused = ", and each cancel returned 0" * (stop is None and bool(history.cancels))
     return Broken(
         "stopped-running",
         [before.call_i, before.end_i],
-        f"{_kind(task)}: runs by t = {run.at(last_t)}, because no call cancels it",
+        f"{_kind(task)}: runs by t = {run.at(last_t)}, because no call cancels it{refused}",
         f"it did not run again until t = {run.at(until_t)}",
     )
 
