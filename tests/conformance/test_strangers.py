@@ -44,6 +44,7 @@ def judged(name: str, way: str, promise: Promise, **how: object) -> JudgedRun:
         ("two_lists", STEPS, replace(_UNCOUNTED, wheel_size=20), "T3", None),
         ("pools", STEPS, _UNCOUNTED, "T3", "cancel-fire-add"),
         ("hands_over", STEPS, _COUNTED, "T5", "add-behind-move"),
+        ("flushed", STEPS, replace(_UNCOUNTED, wheel_size=20, late_ns=0), "T3", "add-behind-move"),
         ("at_once", STEPS, _UNCOUNTED, "T3", "adds-that-are-due"),
         ("alarms", STEPS, replace(_UNCOUNTED, offers=("reset",)), "T11", "expire-reset"),
         ("counts", STEPS, _COUNTED, "T5", 300),

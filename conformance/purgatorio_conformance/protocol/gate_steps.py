@@ -3,7 +3,7 @@
 The subject counts the steps in its own code. On a JVM, each line is a step. In further executions, the driver pauses
 two calls: the first call in a callback, and then the second call at one of its steps. Then it resumes the first call
 before the second. There is one execution for every step of the second call, including steps that it reaches only while
-the first call is paused. A first call that advances the clock is also paused at some of its own steps.
+the first call is paused. Beside a call that advances the clock, the first call is also paused at some of its own steps.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ _TWICE_WITHIN: Final = 60
 """If the subject counts steps, pairs of pauses (of one call, or of two calls) use only this many first steps."""
 
 _AHEAD_MOST: Final = 6
-"""The first caller's call is paused at this many of its steps, for each step of another caller's call."""
+"""One caller's call is paused at this many of its lines, for each line of another caller's call. If steps are counted,
+their number is not known: the call is paused at this many first steps, and at as many later ones."""
 
 _TIMES_MOST: Final = 3
 """If a call comes to a line repeatedly, it is paused there at most this often."""
@@ -247,7 +248,8 @@ class Steps:
         if beside:
             calls = [(other, place) for lane, place in calls for other in program.beside(lane)]
         few = program.schedule is Stepped.FIRST_TWICE or program.counts
-        for lane, place in () if program.schedule is Stepped.BEHIND_FIRST else calls:
+        behind = program.schedule is Stepped.BEHIND_OTHER
+        for lane, place in () if behind else calls:
             for first in range(_TWICE_WITHIN - 1) if few else itertools.count():
                 ways: list[tuple[int, ...]] = [(first,)]
                 if program.schedule is Stepped.FIRST_TWICE:
@@ -258,13 +260,10 @@ class Steps:
                         break
                 if not self._stops_made:
                     break
-        for first in (
-            range(0, _TWICE_WITHIN, _TWICE_WITHIN // _AHEAD_MOST)
-            if program.schedule is Stepped.BEHIND_FIRST and not beside
-            else ()
-        ):
+        ahead = (*range(_AHEAD_MOST), *range(_AHEAD_MOST, _TWICE_WITHIN, _TWICE_WITHIN // _AHEAD_MOST))
+        for lane, first in itertools.product((1, 0), ahead) if behind and not beside else ():
             for step in range(_TWICE_WITHIN):
-                yield PausedCall(1, 0, (step,), ahead=(first,))
+                yield PausedCall(lane, 0, (step,), ahead=(first,))
                 if self._stops_made < 2:
                     break
 
@@ -315,14 +314,15 @@ class Steps:
                 )
                 for way in itertools.combinations(first, count):
                     stops.append(replace(stop, steps=way, points=tuple(lines.points[step] for step in way)))
-            yield self._led(lines, program, stops) if program.schedule is Stepped.BEHIND_FIRST else stops
+            yield self._led(lines, program, stops) if program.schedule is Stepped.BEHIND_OTHER else stops
 
     def _led(self, lines: Lines, program: SmallProgram, stops: Sequence[PausedCall]) -> list[PausedCall]:
-        """Pause the second caller's call at each of its lines, while the first caller's call is paused at one of
-        some lines."""
+        """Pause each caller's call at each of its lines, while the other caller's call is paused at one of some
+        lines."""
         found: list[PausedCall] = []
-        for leader in stops[:: max(1, len(stops) // _AHEAD_MOST)]:
-            stop = PausedCall(1, 0, ahead=leader.steps, led=leader.points)
+        by_lane = [[stop for stop in stops if stop.lane == lane] for lane in (0, 1)]
+        for leader in itertools.chain(*(some[:: max(1, len(some) // _AHEAD_MOST)] for some in by_lane)):
+            stop = PausedCall(1 - leader.lane, 0, ahead=leader.steps, led=leader.points)
             seen = self._watched(lines, program, stop)
             self._plays.come_to_rest(early=True)
             for step in lines.seen(seen):
@@ -360,7 +360,8 @@ class Steps:
         """Find the same stop after a new start of the subject. Of two watched executions, the second gives the
         lines, because some code runs only in the first."""
         if stop.led:
-            leader = PausedCall(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
+            workers = bool(stop.led[0].thread)
+            leader = PausedCall(1 - stop.lane, 0, stop.ahead, workers=workers, points=stop.led)
             stop = replace(stop, ahead=self.found_again(program, leader, gates).steps)
         places: dict[LineStep, int] = {}
         for beside in dict.fromkeys(("", stop.beside)):
@@ -389,7 +390,7 @@ class Steps:
                 self._plays.settle(play)
             play.keeps = False
         if stop.ahead:
-            play.make(0, stop.ahead)
+            play.make(1 - stop.lane, stop.ahead)
             self._plays.settle(play)
             play.kept = next(
                 (hold for hold in self._plays.session.conversation.standing() if hold.f == STEP), None
@@ -410,6 +411,7 @@ class Steps:
             # Otherwise leftover tasks would expire in the next execution, and be paused at their lines. If a subject
             # visits all tasks, its calls would have more and more steps.
             self._plays.leap(2 * self._plays.delays.later_ns + self._plays.late_ns)
+            self._plays.look_for_late(play)
         self._plays.under_way = None
 
     def _make_stopped(self, play: Play, stop: PausedCall) -> None:

@@ -54,7 +54,7 @@ class PausedCall:
     """A call, by its caller (`lane`) and its position among the caller's calls, and the steps at which it is paused.
     Without `steps`, the call is watched: its own steps, or those of the subject's own threads (`workers`). `points`:
     the lines of the steps, in a JVM. `beside`: the pause point of the first caller, which is paused before the call and
-    resumed first. `ahead`: steps of the first caller's call, instead of a pause point; `led` has their lines."""
+    resumed first. `ahead`: steps of the other caller's call, instead of a pause point; `led` has their lines."""
 
     lane: int
     place: int

@@ -183,7 +183,7 @@ class Plays:
             self.erred = self.erred or order
         if self.clock is not None and play.program.fault is None:
             self._to_first_deadline(play)
-            self._look_for_late(play)
+            self.look_for_late(play)
             if len(self.session.conversation.pending) > _PENDING_MOST:
                 self.come_to_rest()
         elif self.clock is None and play.program.fault is None:
@@ -256,7 +256,7 @@ class Plays:
         if left and (by_ns := min(left) + self.late_ns - self.clock.now_ns) > 0:
             self.leap(by_ns)
 
-    def _look_for_late(self, play: Play) -> None:
+    def look_for_late(self, play: Play) -> None:
         """In virtual time without paused threads, all due events must come within two advances: the first may only move
         a task to a finer level. Raises SubjectFailed if an event is late, but not lost."""
 

@@ -158,14 +158,14 @@ class InTurn:
 
 
 class Stepped(Enum):
-    """Only executions in which the first caller's call is paused at steps."""
+    """Only executions in which a call is paused at steps: the first caller's call, if not said otherwise."""
 
     FIRST = "first"
     """At one of its steps."""
     FIRST_TWICE = "first twice"
     """At two steps. The second caller makes its call during the first pause, the third during the second pause."""
-    BEHIND_FIRST = "behind first"
-    """It is paused at a step until the second caller's call is paused at a step too, and ends before that call."""
+    BEHIND_OTHER = "behind other"
+    """Either caller's call is paused at a step until the other's is paused at a step too, and ends before that call."""
 
 
 Schedule = EveryOrder | Barrier | InTurn | Stepped
@@ -295,7 +295,7 @@ class SmallProgram:
     def stepped(self) -> Iterator[tuple[int, int, LaneCall]]:
         """The calls that can be paused at their steps, each with its caller and its place among the caller's calls. If
         callers make the same calls, only the first of these callers counts."""
-        first_only = isinstance(self.schedule, Stepped) or self.long or self.counts
+        first_only = self.schedule in {Stepped.FIRST, Stepped.FIRST_TWICE} or self.long or self.counts
         for lane, calls in enumerate(self.lanes[:1] if first_only else self.lanes):
             if calls not in self.lanes[:lane]:
                 for place, call in enumerate(calls):
