@@ -322,7 +322,7 @@ def explore_foreign(
         for left, text in zip(range(len(explored), 0, -1), explored, strict=True):
             # A program has at most twice its share of the time that is left.
             now = limits.clock()
-            share_s = max(0.1, 2 * (began + limits.seconds - now) / left)
+            share_s = round(max(0.1, 2 * (began + limits.seconds - now) / left), 1)
             one = explore(f"{adapter}={text}", replace(limits, seconds=share_s, began=now))
             assert isinstance(one, AdapterResult), "it has its program"
             if one.exploration.found:
