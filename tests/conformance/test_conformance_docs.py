@@ -108,10 +108,11 @@ SIZED = """
         return SIZE
 
     def add(self, delay_ns, task):
-        self.timers.append(threading.Timer(max(0, delay_ns) / 1e9, task))
-        self.timers[-1].daemon = True
-        self.timers[-1].start()
-        return self.timers[-1]
+        timer = threading.Timer(max(0, delay_ns) / 1e9, task)
+        timer.daemon = True
+        self.timers.append(timer)
+        timer.start()
+        return timer
 
     def cancel"""
 
