@@ -66,7 +66,8 @@ class ExploreOptions:
         named="--package", multiple=True, metavar="NAME",
     )  # fmt: skip
     adapter: str | None = option(
-        "For --package: your class, with methods thread_... and check().", metavar="MODULE:CLASS"
+        "For --package: your class, with methods thread_... and check(), or add() of a timer.",
+        metavar="MODULE:CLASS",
     )
     early: int = option(
         "For --package: how many sleeps and timed waits of each thread may end while other threads can still run. "
