@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer.replay import Token
 from purgatorio_stress.explorer.result import Limits
-from purgatorio_stress.foreign.explored import AdapterResult, explore_foreign, replay_foreign, table
+from purgatorio_stress.foreign.explored import FOREIGN, AdapterResult, explore_foreign, replay_foreign, table
 from purgatorio_stress.foreign.load import CannotLoad
 
 pytest.importorskip("greenlet")
@@ -50,6 +51,16 @@ def test_each_bug_breaks_its_clause_and_repeats(name: str, clause: str) -> None:
     again, broken = replay_foreign(done.token, HERE)
     assert broken == found.broken
     assert table(again) == table(done)
+
+
+@pytest.mark.parametrize(
+    "names", ["planted+planted:LostUpdate", "own_clock_timers+own_clock_timers:Sound=add.a.1000-cancel.a-"]
+)
+def test_a_token_that_breaks_nothing_is_shown(names: str) -> None:
+    """As after a mend: the run is shown to its end."""
+    again, broken = replay_foreign(Token(FOREIGN, names, 0, ()), HERE)
+    assert not broken
+    assert "Replay it:" in table(again)
 
 
 def test_the_table_has_the_calls_up_to_the_run() -> None:

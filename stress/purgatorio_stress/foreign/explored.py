@@ -614,7 +614,7 @@ def _to_the_end(explored: AdapterResult, rows: Sequence[ReplayRow]) -> Sequence[
     the timer. For an exception that ended a thread: up to this, and to the next write of what the thread read last,
     because perhaps the write came too late."""
     broken = explored.counterexample.broken if explored.counterexample else ()
-    if all(one.clause in CLAUSES for one in broken):
+    if broken and all(one.clause in CLAUSES for one in broken):
         notes = [at for at, row in enumerate(rows) if row.number == NOTE]
         stop = next(at for at in notes if rows[at].what == STOP)
         *_, last = (at for at in notes if at < stop and not rows[at].what.startswith(SIZE))
