@@ -104,6 +104,20 @@ def _require_callable(name: str, act: object) -> None:
         raise CannotLoad(f"{name} {wrong}")
 
 
+def _require_program(adapter: str, made: object, *, has_threads: bool) -> None:
+    """Raises CannotLoad if the class has no threads, or nothing that judges a run."""
+    if not has_threads:
+        moved = "; a timer that advance() moves is not explored" if hasattr(made, "advance") else ""
+        raise CannotLoad(
+            f"{adapter} has neither threads() nor a method whose name begins with {_THREAD}{moved}"
+        )
+    if not any(hasattr(made, look) for look in _LOOKS):
+        raise CannotLoad(
+            f"{adapter} has neither check() nor outcome(), so nothing would check the result; if only deadlocks "
+            "and exceptions matter, add a check() that does nothing"
+        )
+
+
 def _without_suffix(module: str) -> str:
     """The remedy for several names, or for a file, given in place of a module. Otherwise ""."""
     if "," in module:
@@ -159,19 +173,9 @@ class _Program:
         has_threads = any(name == "threads" or name.startswith(_THREAD) for name in dir(made))
         self.programs = tuple(programs(made)) if is_timer(made) and not (has_threads or self._calls) else ()
         """The programs to explore in place of this one, if the adapter is that of a timer."""
-        self._judges = judges(made, world.early)
-        if self.programs or self._calls:
-            pass
-        elif not has_threads:
-            moved = "; a timer that advance() moves is not explored" if hasattr(made, "advance") else ""
-            raise CannotLoad(
-                f"{adapter} has neither threads() nor a method whose name begins with {_THREAD}{moved}"
-            )
-        elif not (hasattr(made, "check") or hasattr(made, "outcome")):
-            raise CannotLoad(
-                f"{adapter} has neither check() nor outcome(), so nothing would check the result; if only deadlocks "
-                "and exceptions matter, add a check() that does nothing"
-            )
+        self._judges = judges(made, world.early) if self._calls else {}
+        if not (self.programs or self._calls):
+            _require_program(adapter, made, has_threads=has_threads)
         self.outcomes: dict[str, int] = {}
         self.not_run = set(self.loader.package_of.values())
         """The packages whose functions no run has called yet. `_note_call` removes a package at its first call."""
