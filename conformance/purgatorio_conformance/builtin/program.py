@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from abc import ABC, abstractmethod
 from collections import defaultdict, deque
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from purgatorio_conformance.protocol.session import Listener
 from purgatorio_conformance.subject.contract import Progress, SubjectFailed
 from purgatorio_conformance.subject.oversleep import Oversleep
 from purgatorio_conformance.subject.plan import MS, Plan, PlanShape, Step
+from purgatorio_spec.trace.columns import fields_of
 from purgatorio_spec.trace.parse import Refusal, parse_line
 from purgatorio_spec.trace.record import MAX_INT, End, Event, Header
 from purgatorio_spec.trace.trace_file import run_of_file, write_run
@@ -65,36 +67,41 @@ class DrivenSubject(ABC):
             params = control.stop()
             ended = path.exists() and self._rewrite(path, out_path, told, params, control.shift_ns)
         if failed is not None and not (ended and self.refuses and failed.kind == "refused"):
-            failed.subject, failed.trace = self.name, failed.trace and out_path
+            failed.subject, failed.trace = self.name, failed.trace and (out_path if ended else path)
             raise failed
-        return out_path
+        return out_path if ended else path
 
     def _rewrite(
         self, path: Path, out_path: Path, told: _ToldTimes, params: Mapping[str, object], shift_ns: int
     ) -> bool:
-        """Write the trace again: with the times that the program reported, and with facts that are known only at the
-        end. Returns whether the run came to its end."""
-        header, *records = _records(path)
-        assert isinstance(header, Header), "written by the driver"
-        end = records.pop() if records and isinstance(records[-1], End) else None
-        early_ns = header.timer.early_ns
-        if self.wall_clock and early_ns is not None:
-            # In a run that broke off, it is unknown whether the wall clock was set.
-            early_ns = None if end is None else early_ns + shift_ns
-        header = replace(
-            header,
-            timer=replace(header.timer, early_ns=early_ns),
-            params={**header.params, **params},
-        )
-        events = [told.exact(one) for one in records if isinstance(one, Event)]
-        # From 0, so that the times in the text of a violation are short.
-        began_t = min((one.t for one in events), default=0)
-        events = [_sooner(one, began_t) for one in events]
-        # Until the second trace is complete, the first one stays: a kill loses nothing.
-        whole = out_path.with_name(f".{out_path.name}")
-        write_run(whole, header, events, end.dropped if isinstance(end, End) else None)
-        path.unlink()
-        whole.replace(out_path)
+        """Write the trace again, with facts that are known only at the end. Returns whether the run came to its end:
+        then the new trace is at `out_path`, and has the times that the program reported."""
+        with path.open("rb") as lines:
+            header = parse_line(lines.readline())
+            assert isinstance(header, Header), "written by the driver"
+            end = _end_of(path)
+            early_ns = header.timer.early_ns
+            if self.wall_clock and early_ns is not None:
+                # In a run that broke off, it is unknown whether the wall clock was set.
+                early_ns = None if end is None else early_ns + shift_ns
+            timer = replace(header.timer, early_ns=early_ns)
+            header = replace(header, timer=timer, params={**header.params, **params})
+            # Until the second trace is complete, the first one stays: a kill loses nothing.
+            place = path if end is None else out_path
+            whole = place.with_name(f".{place.name}")
+            if end is None:
+                # Ctrl-C waits for this, so no event is read.
+                with whole.open("wb") as begun:
+                    begun.write(orjson.dumps(fields_of(header), option=orjson.OPT_APPEND_NEWLINE))
+                    shutil.copyfileobj(lines, begun)
+            else:
+                events = [told.exact(one) for one in map(parse_line, lines) if isinstance(one, Event)]
+                # From 0, so that the times in the text of a violation are short.
+                began_t = min((one.t for one in events), default=0)
+                write_run(whole, header, (_sooner(one, began_t) for one in events), end.dropped)
+        whole.replace(place)
+        if place != path:
+            path.unlink()
         return end is not None
 
 
@@ -128,13 +135,12 @@ def _sooner(event: Event, by_ns: int) -> Event:
     return event._replace(**{name: t - by_ns for name, t in times.items() if t not in (None, MAX_INT)})
 
 
-def _records(path: Path) -> list[Header | Event | End]:
-    """The records of a trace, to its end or to a line that was cut."""
-    found: list[Header | Event | End] = []
+def _end_of(path: Path) -> End | None:
+    """The end record of a trace of JSON lines. A trace whose last line was cut has none."""
     with path.open("rb") as lines, suppress(Refusal):
-        for line in lines:
-            found.append(parse_line(line))
-    return found
+        last = parse_line(deque(lines, 1).pop())
+        return last if isinstance(last, End) else None
+    return None
 
 
 class _ToldTimes:
