@@ -128,6 +128,22 @@ def test_an_interrupt_while_modules_are_loaded_raises_nothing() -> None:
             started.end()
 
 
+def test_pyarrow_imports_no_pandas(tmp_path: Path) -> None:
+    """An interrupt would be lost inside this import."""
+    package = tmp_path / "pandas"
+    package.mkdir()
+    (package / "__init__.py").write_text("print('imported')")
+    trace = ROOT / "examples" / "traces" / "kafka-clean-1k.jsonl"
+    run = subprocess.run(
+        [sys.executable, "-m", "purgatorio_pipeline", "check", str(trace)],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "imported" not in run.stdout
+
+
 def test_a_command_that_ends_leaves_nothing_running() -> None:
     """Without our program's end around it, both are there still: the negative control."""
     ours, control = (
