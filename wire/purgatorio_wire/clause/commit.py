@@ -19,14 +19,17 @@ from purgatorio_wire.history.history import (
     COMMITS,
     DELETE_OFFSETS,
     END_OF_TIME,
+    OTHERS,
     Exchange,
+    Part,
     Scene,
     integer,
     items,
+    parts,
     text,
     texts,
 )
-from purgatorio_wire.history.log import OTHERS, Part, Topic, Topics, asked_and_told, parts
+from purgatorio_wire.history.log import Topic, Topics, asked_and_told
 from purgatorio_wire.history.transaction import Transaction, producer_of
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
@@ -70,8 +73,8 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """The occasions are partitions in OffsetFetch, and commits whose metadata is too long."""
     most = bounds.declared.note_most_bytes
     for one in scene.of(*COMMITS) if most is not None else ():
-        told = _told(one)
-        for part, asked in parts(one.body, OTHERS[0]):
+        told = one.codes
+        for part, asked in one.requested:
             if len(text(asked, "committed_metadata")) > (most or 0) and told.get(part) in (0, TOO_LONG):
                 yield answered_with(
                     "G12", "long-metadata-accepted", one, told[part], TOO_LONG, f": more than {most} bytes"
@@ -146,13 +149,12 @@ def _within(
     bounds: Bounds, topics: Topics, scene: Scene, group: str, part: Part, until: int
 ) -> Iterator[_Within]:  # fmt: skip
     deletes = [
-        x for x in scene.of(DELETE_OFFSETS) if text(x.body, "group_id") == group and _told(x).get(part) == 0
+        x for x in scene.of(DELETE_OFFSETS) if text(x.body, "group_id") == group and x.codes.get(part) == 0
     ]
     for one in scene.of("txn_offset_commit"):
         if any(one.ended_t <= x.t <= until for x in deletes):
             continue  # OffsetDelete also deletes offsets of open transactions
-        asked = dict(parts(one.body, OTHERS[0])).get(part)
-        error = _told(one).get(part, 0)
+        asked, error = dict(one.requested).get(part), one.codes.get(part, 0)
         if text(one.body, "group_id") != group or asked is None or (error and error not in BUSY):
             continue
         by = producer_of(one.body)
@@ -182,7 +184,7 @@ def _stable(one: Exchange, error: int, within: list[_Within], plain: list[_Commi
 
 def _parts_of(scene: Scene, group: str) -> list[Part]:
     commits = (one for one in scene.of("offset_commit") if text(one.body, "group_id") == group)
-    return [part for one in commits for part, _ in parts(one.body, OTHERS[0])]
+    return [part for one in commits for part, _ in one.requested]
 
 
 def _deletion(bounds: Bounds, topic: Topic | None, until: int) -> list[_Commit]:
@@ -217,13 +219,7 @@ def _commits(scene: Scene, group: str, part: Part) -> Iterator[_Commit]:
             continue
         if text(one.body, "group_id") != group or integer(one.got, "error_code"):
             continue
-        told = _told(one)  # OffsetDelete names no offset, and commits nothing
-        for other, asked in parts(one.body, OTHERS[0]):
-            error = told.get(other, 0)
+        for other, asked, said in one.pairs:  # OffsetDelete names no offset, and commits nothing
+            error = integer(said, "error_code")
             if other == part and (not error or error in BUSY):
                 yield _Commit.at_once(one.t, done_t, _offset(asked), surely=one.got is not None and not error)
-
-
-def _told(commit: Exchange) -> dict[Part, int]:
-    """The error that each partition of a commit was answered with."""
-    return {part: integer(said, "error_code") for part, said in parts(commit.got, OTHERS[1])}

@@ -44,7 +44,7 @@ from purgatorio_wire.history.history import (
     text,
     texts,
 )
-from purgatorio_wire.history.log import NAMED, OTHERS, Topic, Topics, asked_and_told, parts
+from purgatorio_wire.history.log import Topic, Topics, asked_and_told
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
@@ -143,7 +143,7 @@ def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         subscribed = {topic for one in first for topic in subscription(one.body, topics)}
         changes = [
             one for one in scene.of(*TOPICS if begins else ())
-            if one.t > first[0].t and any(part.topic in subscribed for part, _ in parts(one.body, NAMED[one.api][0]))
+            if one.t > first[0].t and any(part.topic in subscribed for part, _ in one.requested)
         ]  # fmt: skip
         lists = (
             one
@@ -389,7 +389,7 @@ class _Group:
             yield answered_with("G15", "refused", one, error, 0, ": this is the epoch of the member")
         else:
             known = self.topics.topics
-            asked = {(known[x.topic].id, x.number) for x, _ in parts(one.body, OTHERS[0]) if x.topic in known}
+            asked = {(known[x.topic].id, x.number) for x, _ in one.requested if x.topic in known}
             if epoch > member.epoch or not asked & member.held:
                 about = f": the epoch of the member is {member.epoch}"
                 yield answered_with("G15", "wrong-argument-accepted", one, error, STALE, about)
@@ -397,9 +397,9 @@ class _Group:
     def _offsets_deleted(self, one: Exchange) -> Rows:
         """G13: no offset of a topic of the subscription is deleted."""
         if self.members and all(one.ended_t < self._outs(member)[0] for member in self.members.values()):
-            for part, said in parts(one.got, OTHERS[1]):
+            for part, code in one.codes.items():
                 wanted = SUBSCRIBED if any(part.topic in topics for topics in self.subscribed) else 0
-                error = one.error or integer(said, "error_code")
+                error = one.error or code
                 yield answered_with("G13", "deleted-while-subscribed", one, error, wanted, f" for {part}")
 
     def _deleted(self, one: Exchange) -> Rows:

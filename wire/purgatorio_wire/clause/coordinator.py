@@ -22,7 +22,7 @@ from purgatorio_wire.history.history import (
     text,
     texts,
 )
-from purgatorio_wire.history.log import NAMED, Topics, parts
+from purgatorio_wire.history.log import Topics
 from purgatorio_wire.history.transaction import (
     BEGINS,
     CONCURRENT,
@@ -232,7 +232,7 @@ def _described(one: Exchange, each: Transaction, topics: Topics, starts_ms: set[
     earlier responses."""
     by, whose = each.producer, f"producer {each.producer.id}, epoch {each.producer.epoch}"
     if one.api == "describe_producers":
-        for part, said in parts(one.got, NAMED[one.api][1]):
+        for part, said in one.results.items():
             log = topics.logs[part]
             every = [x for x in log.appends if x.within is each and x.may_be_there and x.t <= one.ended_t]
             there = [x for x in every if x.ack_t is not None and x.ack_t <= one.t]

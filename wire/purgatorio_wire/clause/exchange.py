@@ -16,19 +16,22 @@ from purgatorio_wire.history.finding import (
     named,
     undecided,
 )
-from purgatorio_wire.history.history import BUSY, LOADING, OF_2_0, Exchange, Lane, Scene, integer, items, text
-from purgatorio_wire.history.log import (
+from purgatorio_wire.history.history import (
+    BUSY,
+    LOADING,
     NAMED,
+    OF_2_0,
     OF_LAG,
-    UNKNOWN_TOPIC,
+    Exchange,
+    Lane,
     Part,
-    Topics,
-    asked_and_told,
-    fetched,
+    Scene,
+    integer,
+    items,
     parts,
-    produced,
-    unknown_topic,
+    text,
 )
+from purgatorio_wire.history.log import UNKNOWN_TOPIC, Topics, asked_and_told, produced, unknown_topic
 from purgatorio_wire.history.transaction import ADD
 from purgatorio_wire.trace.record import Body
 
@@ -69,6 +72,8 @@ _READS: Final = {
     "describe_cluster": "", "api_versions": "",
 }  # fmt: skip
 """Requests that no scene sends with wrong arguments, with the list of their results."""
+_LEAVES_OUT: Final = frozenset({"share_fetch"})
+"""Requests whose responses leave out what has nothing new."""
 API_VERSIONS: Final = "api_versions"
 FIRST_FLEXIBLE: Final = 3
 """The first version of ApiVersions of KIP-511."""
@@ -171,7 +176,7 @@ def one_at_a_time(scene: Scene, topics: Topics) -> Rows:
         for at, one in enumerate(lane.requests):
             if one.api != "fetch" or one.answer is None or one.unread or one.error:
                 continue
-            came = {part: list(items(said, "records")) for part, _, said in fetched(one) if said is not None}
+            came = {part: list(items(said, "records")) for part, said in one.results.items()}
             for append in lane.requests[at + 1 :]:
                 if append.api != "produce" or append.i > one.answer.i:
                     continue
@@ -247,7 +252,7 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
         if one.got is None or one.throttled_ms:
             continue
         flags = {name: value for name, value in one.body.items() if name.startswith("include_")}
-        asks = (x for _, x, _ in fetched(one)) if one.api == "fetch" else ()
+        asks = (x for _, x in one.requested) if one.api == "fetch" else ()
         flags["diverges"] = any(integer(x, "last_fetched_epoch", -1) >= 0 for x in asks)
         wrong = ", ".join((*_odd(one.got, flags, names, shown), *_other(one.body, one.got)))
         beat_ms = integer(one.got, "heartbeat_interval_ms")
@@ -258,7 +263,7 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             yield answered_with(
                 "X4", "refused", one, integer(said, "error_code"), 0, "", {*BUSY, *LOADING, OFF}
             )
-        for bodies in asked_and_told(one) if one.api in NAMED else ():
+        for bodies in asked_and_told(one) if one.api in {*NAMED} - _LEAVES_OUT else ():
             asked, told = (list(parts(*each)) for each in zip(bodies, NAMED[one.api], strict=True))
             if integer(bodies[1], "error_code") or (not asked and not _names_none(one, bodies[0])):
                 continue  # a request about all topics names none; nor do old versions that are about one group

@@ -29,16 +29,24 @@ from purgatorio_wire.history.finding import (
     named,
     undecided,
 )
-from purgatorio_wire.history.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text, texts
+from purgatorio_wire.history.history import (
+    END_OF_TIME,
+    EXCUSED,
+    Exchange,
+    Part,
+    Scene,
+    integer,
+    items,
+    text,
+    texts,
+)
 from purgatorio_wire.history.log import (
     COMMITTED,
     EPOCH_FAR,
     CommittedLog,
     Log,
-    Part,
     Topics,
     corrupt,
-    fetched,
     unknown_topic,
 )
 from purgatorio_wire.history.violation_kind import Way
@@ -150,7 +158,7 @@ def turns(scene: Scene, topics: Topics) -> Rows:
         if one.answer_t is None or one.unread or one.throttled_ms or one.error:
             passed.pop(one.session, None)
             continue
-        asked = [_Asked(part, what, topics.logs[part], answer) for part, what, answer in fetched(one)]
+        asked = [_Asked(part, what, topics.logs[part], answer) for part, what, answer in one.pairs]
         brought = any(a.batches for a in asked)
         for a in asked if one.session else ():
             topic = topics.topics.get(a.part.topic)
@@ -176,7 +184,7 @@ def compacted(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     `delete.retention.ms`, which is longer than a scene."""
     keys = {text(x.body, "topic"): [*texts(x.body, "keys")] for x in scene.stimuli}
     for one in scene.of("fetch"):
-        for part, what, answer in fetched(one):
+        for part, what, answer in one.pairs:
             # The last batch of a producer may stay without records.
             batches = {integer(x, "last"): integer(x, "count") for x in items(answer, "records")}
             there = {at for at, count in batches.items() if count}
@@ -193,7 +201,7 @@ def at_followers(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     new high watermark with its next fetch, which may wait. So the bound is half of the remaining wait."""
     spans = scene.stopped
     for one in scene.of("fetch"):
-        asked = [_Asked(part, what, topics.logs[part], said) for part, what, said in fetched(one)]
+        asked = [_Asked(part, what, topics.logs[part], said) for part, what, said in one.pairs]
         if not one.at_second or one.behind or one.unread or one.error or len(asked) != 1:
             continue
         (a,), deadline = asked, one.t + one.wait_ms * MS
@@ -227,7 +235,7 @@ def _fetchings(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetchin
         committed = integer(one.body, "isolation_level") == COMMITTED
         asked = [
             _Asked(part, what, CommittedLog.of(log) if committed else log, answer)
-            for part, what, answer in fetched(one)
+            for part, what, answer in one.pairs
             for log in (topics.logs[part],)
         ]
         if asked and not any(

@@ -21,7 +21,6 @@ from purgatorio_wire.history.history import (
     text,
     texts,
 )
-from purgatorio_wire.history.log import OTHERS, parts
 from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
@@ -86,9 +85,9 @@ def _offsets_deleted(group: Group, one: Exchange) -> Rows:
     held = [join.protocols.get(join.protocol, "") for join in joins]
     if any(text(join.body, "protocol_type") != CONSUMER for join in joins):
         return
-    for part, said in parts(one.got, OTHERS[1]):
+    for part, code in one.codes.items():
         subscribed = any(f"{len(part.topic):04x}{part.topic.encode().hex()}" in data for data in held)
-        wanted, error = SUBSCRIBED if subscribed else 0, one.error or integer(said, "error_code")
+        wanted, error = SUBSCRIBED if subscribed else 0, one.error or code
         yield answered_with("G13", "deleted-while-subscribed", one, error, wanted, f" for {part}")
 
 

@@ -24,6 +24,7 @@ from purgatorio_wire.history.history import (
     EXCUSED,
     LOADING,
     Exchange,
+    Part,
     Scene,
     integer,
     items,
@@ -32,7 +33,6 @@ from purgatorio_wire.history.history import (
 from purgatorio_wire.history.log import (
     Append,
     Log,
-    Part,
     Topic,
     Topics,
     corrupt,

@@ -8,10 +8,10 @@ from typing import Final
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
 from purgatorio_wire.history.finding import Rows, after, broken, checked, in_time, named
 from purgatorio_wire.history.history import Exchange, Lane, Scene, integer, items, text
-from purgatorio_wire.history.log import fetched, produced, summed
+from purgatorio_wire.history.log import produced, summed
 from purgatorio_wire.trace.record import Body
 
-Names = frozenset[tuple[str, str]]
+Clients = frozenset[tuple[str, str]]
 """The clients of a quota: types of names, and the names."""
 Values = dict[str, object]
 WINDOW_S: Final = 11
@@ -48,7 +48,7 @@ def quotas_described(scene: Scene) -> Rows:
         allowed, seen = (f"{sorted(map(sorted, x))}" for x in (changed, told))
         if one.got is not None:
             yield checked("Q1", "altered", one, told == changed, f"an answer for {allowed}", seen)
-    since: dict[Names, int] = {}
+    since: dict[Clients, int] = {}
     for one in scene.of("describe_client_quotas"):
         if one.got is None or one.error:
             continue
@@ -76,9 +76,9 @@ def _matches(component: Body, kind: str, name: str) -> bool:
     return kind == text(component, "entity_type") and right
 
 
-def _states(scene: Scene, until: int) -> dict[Names, list[Values]]:
+def _states(scene: Scene, until: int) -> dict[Clients, list[Values]]:
     """The quotas of each name after each AlterClientQuotas that was sent by then, and that was not refused."""
-    found: dict[Names, list[Values]] = defaultdict(lambda: [{}])
+    found: dict[Clients, list[Values]] = defaultdict(lambda: [{}])
     for one in (x for x in scene.of("alter_client_quotas") if x.t <= until):
         refused = {_names(x) for x in items(one.got, "entries") if integer(x, "error_code")}
         for x in items(one.body, "entries") if not one.body.get("validate_only") else ():
@@ -89,7 +89,7 @@ def _states(scene: Scene, until: int) -> dict[Names, list[Values]]:
     return found
 
 
-def _names(body: Body) -> Names:
+def _names(body: Body) -> Clients:
     return frozenset((text(x, "entity_type"), text(x, "entity_name")) for x in items(body, "entity"))
 
 
@@ -126,7 +126,7 @@ def _refused(lane: Lane, since_t: int) -> Rows:
 def _bytes(one: Exchange) -> int:
     """The bytes that a quota counts: the records that the client sent or received."""
     sent = sum(summed(batches, "bytes") for _, batches, _ in produced(one))
-    return sent + sum(summed(items(said, "records"), "bytes") for _, _, said in fetched(one))
+    return sent + sum(summed(items(said, "records"), "bytes") for said in one.results.values())
 
 
 def _held_up(bounds: Bounds, one: Exchange, behind: Exchange) -> Rows:

@@ -32,13 +32,17 @@ from purgatorio_wire.history.history import (
     END_OF_TIME,
     EXCUSED,
     LOADING,
+    NAMED,
+    OF_LAG,
     Exchange,
+    Part,
     Scene,
     integer,
     items,
+    parts,
     text,
 )
-from purgatorio_wire.history.log import NAMED, OF_LAG, Append, Part, Topics, parts
+from purgatorio_wire.history.log import Append, Topics
 from purgatorio_wire.history.share import (
     CUT,
     EARLIEST,

@@ -28,11 +28,16 @@ from purgatorio_wire.history.history import (
     BUSY,
     END_OF_TIME,
     EXCUSED,
+    NAMED,
+    OF_LAG,
+    OTHERS,
     Exchange,
+    Part,
     Scene,
     integer,
     integers,
     items,
+    parts,
     text,
     texts,
 )
@@ -40,20 +45,13 @@ from purgatorio_wire.history.log import (
     COMMITTED,
     DEFAULT,
     EPOCH_FAR,
-    FETCHED,
     GONE,
-    NAMED,
-    OF_LAG,
-    OTHERS,
     UNKNOWN_TOPIC_ID,
     CommittedLog,
     Log,
-    Part,
     Topic,
     Topics,
     asked_and_told,
-    fetched,
-    parts,
     settled_parts,
     written_by,
 )
@@ -117,10 +115,10 @@ def done_in_time(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             continue
         if one.wait_ms < LEAST_TIME_OUT_MS or integer(one.body, "acks", 1) not in (1, -1):
             continue
-        known = (topics.topics.get(part.topic) for part, _ in parts(one.body, NAMED[one.api][0]))
+        known = (topics.topics.get(part.topic) for part, _ in one.requested)
         if any(topic is not None and topic.replicas > 1 for topic in known):
             continue
-        errors = {integer(said, "error_code") for _, said in parts(one.got, NAMED[one.api][1])}
+        errors = {*one.codes.values()}
         if TIMED_OUT in errors and (one.answer_t or 0) < one.t + one.wait_ms * MS - EARLY_NS:
             seen = f"{named(TIMED_OUT)} after {after(one.answer_t or 0, one.t)}"
             allowed = f"no answer before timeout_ms, {one.wait_ms} ms"
@@ -195,18 +193,17 @@ def settings_changed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     """A1: IncrementalAlterConfigs or AlterConfigs changes the settings of each topic that exists, unless one of its
     values is invalid."""
     for one in scene.of("incremental_alter_configs", "alter_configs"):
-        told = {part.topic: integer(said, "error_code") for part, said in parts(one.got, NAMED[one.api][1])}
-        for asked in items(one.body, "resources"):
-            name, topic = text(asked, "resource_name"), topics.topics.get(text(asked, "resource_name"))
-            if name not in told or integer(asked, "resource_type", OF_TOPIC) != OF_TOPIC:
+        for part, asked, said in one.pairs:
+            name, topic, error = part.topic, topics.topics.get(part.topic), integer(said, "error_code")
+            if said is None or integer(asked, "resource_type", OF_TOPIC) != OF_TOPIC:
                 continue
             changes = [*items(asked, "configs")]
             if topic is None or _wrong_changes(changes):
                 allowed = f"an error: {'a change is invalid' if topic else 'there is no such topic'}"
-                seen = f"{named(told[name])} for {name}"
-                yield checked("A1", "wrong-argument-accepted", one, told[name], allowed, seen)
+                seen = f"{named(error)} for {name}"
+                yield checked("A1", "wrong-argument-accepted", one, error, allowed, seen)
             elif topic.there_at(one.t) and all(integer(x, "config_operation") <= DELETE for x in changes):
-                yield answered_with("A1", "refused", one, told[name], 0, f" for {name}")
+                yield answered_with("A1", "refused", one, error, 0, f" for {name}")
 
 
 def _wrong_changes(changes: Sequence[Body]) -> bool:
@@ -454,7 +451,7 @@ def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part, more_ns
     asked = [
         (one, integer(said, "error_code"))
         for one in scene.of("fetch")
-        for other, _, said in fetched(one)
+        for other, _, said in one.pairs
         if other == part and said is not None and one.t >= topic.made_t
     ]
     alone = any(sum(1 for _ in items(one.got, "brokers")) == 1 for one in scene.of("metadata"))
@@ -490,24 +487,23 @@ def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """A3. The occasions are CreatePartitions requests for a topic of the run, one request after the other."""
     for one in scene.of("create_partitions"):
         names = [text(asked, "name") for asked in items(one.body, "topics")]
-        errors = {text(said, "name"): integer(said, "error_code") for said in items(one.got, "results")}
-        for asked in items(one.body, "topics"):
-            name, count = text(asked, "name"), integer(asked, "count")
+        for part, asked, said in one.pairs:
+            name, count, error = part.topic, integer(asked, "count"), integer(said, "error_code")
             topic = topics.topics.get(name)
             if topic is None or topic.made_t is None or topic.made_t > one.t or topic.delete_t is not None:
                 continue
             had = topic.partitions_at(one.t)
-            if had is None or name not in errors or one.answer_t is None or one.throttled_ms:
+            if had is None or said is None or one.answer_t is None or one.throttled_ms:
                 continue
             wanted = 0 if count > had else INVALID_PARTITIONS
             placed = asked.get("assignments")
             if not wanted and isinstance(placed, list) and len(placed) != count - had:
                 wanted = INVALID_PLACEMENT
             wanted = INVALID_REQUEST if names.count(name) > 1 else wanted
-            if wanted or errors[name] or one.body.get("validate_only"):
+            if wanted or error or one.body.get("validate_only"):
                 cause: Way = "not-refused-count" if wanted else "partitions-not-added"
                 about = f" for {names.count(name)} x {count} partitions, where the topic has {had}"
-                yield answered_with("A3", cause, one, errors[name], wanted, about)
+                yield answered_with("A3", cause, one, error, wanted, about)
             else:
                 yield from _grown(bounds, scene, name, count, one.answer_t)
 
@@ -527,8 +523,8 @@ def elections(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     for one in scene.of("elect_leaders"):
         if one.error:
             continue
-        for part, said in parts(one.got, NAMED[one.api][1]):
-            topic, error = topics.topics.get(part.topic), integer(said, "error_code")
+        for part, error in one.codes.items():
+            topic = topics.topics.get(part.topic)
             if topic is not None and topic.replicas > 1 and not part.number and topic.delete_t is None:
                 yield from _elected(bounds, scene, one, topic, error, topics)
                 continue
@@ -688,7 +684,7 @@ def batches_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     """M1: a batch in a response is as its producer sent it: the number of records, the producer with its sequence
     number, and whether it is part of a transaction."""
     for one in scene.of("fetch", "share_fetch"):
-        for part, said in parts(one.got, FETCHED[1]):
+        for part, said in one.results.items():
             if not topics.stays(part.topic) or topics.topics[part.topic].compacts:
                 continue
             sent = {x.base: x for x in topics.logs[part].appends if x.base >= 0}
@@ -703,14 +699,14 @@ def batches_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
 def epochs_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     """L1 for end offsets, A1 for descriptions, M1 for batches: a leader epoch is at most the one that metadata returns
     later. The epoch of a partition is at least the one that metadata returned before."""
-    names = {**dict.fromkeys(("fetch", "share_fetch"), FETCHED[1]), OF_LAG: NAMED[OF_LAG][1]}
     judged: dict[str, tuple[str, Way]] = dict.fromkeys(("fetch", "share_fetch"), ("M1", "other-records"))
     judged["list_offsets"] = "L1", "other-epoch"
     if any(text(x.body, "what") in ("stops", "at-second") for x in scene.stimuli):
         return  # the metadata of another broker may be older
-    for one in scene.of("metadata", PAGES, "list_offsets", *names):
+    for one in scene.of("metadata", PAGES, "list_offsets", OF_LAG, "fetch", "share_fetch"):
         ends = {part for part, asked in parts(one.body, OTHERS[0]) if integer(asked, "timestamp") == LATEST}
-        shown = (x for _, got in asked_and_told(one) for x in parts(got, names.get(one.api, OTHERS[1])))
+        names = OTHERS[1] if one.api in ("metadata", PAGES) else NAMED[one.api][1]
+        shown = (x for _, got in asked_and_told(one) for x in parts(got, names))
         for part, said in (
             (x, y) for x, y in shown if topics.stays(x.topic) and not integer(y, "error_code")
         ):
@@ -731,9 +727,8 @@ def epochs_ended(scene: Scene, topics: Topics) -> Rows:
     """The occasions are OffsetForLeaderEpoch requests for the current epoch, whose end is the end of the log, and for
     an epoch that no leader has had yet."""
     for one in scene.of(OF_EPOCH):
-        told = dict(parts(one.got, NAMED[OF_EPOCH][1]))
-        for part, asked in parts(one.body, NAMED[OF_EPOCH][0]) if one.answer_t else ():
-            known, log, said = topics.epoch(part, one.t), topics.logs[part], told.get(part, {})
+        for part, asked, said in one.pairs if one.answer_t else ():
+            known, log = topics.epoch(part, one.t), topics.logs[part]
             if known is None or log.settled_t > one.t or topics.topics[part.topic].replicas > 1:
                 continue
             wanted, error = integer(asked, "leader_epoch"), integer(said, "error_code")

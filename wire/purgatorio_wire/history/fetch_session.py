@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from purgatorio_wire.history.history import Exchange, Scene, integer, items
-from purgatorio_wire.history.log import FETCHED, FORGOTTEN, Part, parts
+from purgatorio_wire.history.history import FORGOTTEN, Exchange, Part, Scene, integer, items, parts
 from purgatorio_wire.trace.record import Body
 
 NO_SESSION, NOT_THE_NEXT = 70, 71
@@ -28,7 +27,7 @@ def complete_sessions(scene: Scene) -> None:
         if epoch <= 0:
             sessions.pop(number, None)
             if made := integer(one.got, "session_id") if epoch == 0 and not one.error else 0:
-                sessions[made], begun_t[made] = (1, dict(parts(one.body, FETCHED[0])), _told(one)), one.t
+                sessions[made], begun_t[made] = (1, dict(one.requested), _told(one)), one.t
             continue
         if number not in sessions or sessions[number][0] != epoch:
             one.session_error = NO_SESSION if number not in sessions else NOT_THE_NEXT
@@ -38,7 +37,7 @@ def complete_sessions(scene: Scene) -> None:
             del sessions[number]
         elif not one.error:
             gone = dict(parts(one.body, FORGOTTEN))
-            had, named = sessions[number][1], dict(parts(one.body, FETCHED[0]))
+            had, named = sessions[number][1], dict(one.requested)
             asked = {part: said for part, said in (had | named).items() if part not in gone}
             before = sessions[number][2]
             told = before | _told(one)
@@ -52,7 +51,7 @@ def _told(one: Exchange) -> _Parts:
     """The high watermark and log start offset of each partition in a response. Empty for a partition with an error."""
     return {
         part: {name: said[name] for name in _MARKS if name in said and not integer(said, "error_code")}
-        for part, said in parts(one.got, FETCHED[1])
+        for part, said in one.results.items()
     }
 
 
@@ -61,8 +60,7 @@ def _complete(one: Exchange, asked: _Parts, told_before: _Parts, owed: set[Part]
     one.body = {**one.body, "session_id": 0, "session_epoch": 0, "topics": topics}
     if one.answer is None or one.answer.body is None:
         return
-    named = {part for part, _ in parts(one.answer.body, FETCHED[1])}
-    told = [*items(one.answer.body, "responses")]
+    named, told = {*one.results}, [*items(one.answer.body, "responses")]
     told += [
         {"topic": topic, "partitions": [
             {**told_before.get(Part(topic, number), {}), "partition_index": number, "error_code": 0, "records": []}]}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from purgatorio_wire.history.bound import MS
 from purgatorio_wire.history.violation_kind import WAYS
@@ -41,11 +41,69 @@ ABOUT_GROUPS: Final[Mapping[str, str]] = {
     "describe_groups": "groups", "delete_groups": "results", LIST: "groups",
 }  # fmt: skip
 """The requests about groups, with the list of groups in the response."""
+_OF_FIRST: Final = (*COMMITS, "leave_group", "describe_groups", "delete_groups")
+"""The requests whose error is that of the first part of the response."""
 _NAMES_GROUP: Final[Mapping[str, str]] = {
     **dict.fromkeys(("join_group", "sync_group", "heartbeat", "leave_group", *COMMITS, DELETE_OFFSETS), "group_id"),
     "describe_groups": "groups", "delete_groups": "groups_names", LIST: "",
 }  # fmt: skip
 """The requests to a group, with the field that names the group."""
+OF_LAG: Final = "describe_share_group_offsets"
+Names = tuple[str, str, str, str]
+"""The fields of: the list of topics, a topic's name, its list of partitions, a partition's number."""
+FORGOTTEN: Final = ("forgotten_topics_data", "topic", "partitions", "")
+OTHERS: Final = (("topics", "name", "partitions", "partition_index"),) * 2
+NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
+    "produce": (
+        ("topic_data", "name", "partition_data", "index"), ("responses", "name", "partition_responses", "index"),
+    ),
+    "fetch": (
+        ("topics", "topic", "partitions", "partition"), ("responses", "topic", "partitions", "partition_index"),
+    ),
+    **dict.fromkeys(
+        ("share_fetch", "share_acknowledge"),
+        (("topics", "topic", "partitions", "partition_index"), ("responses", "topic", "partitions", "partition_index")),
+    ),
+    "list_offsets": OTHERS, "delete_records": OTHERS,
+    "offset_commit": OTHERS, "offset_delete": OTHERS,
+    "add_partitions_to_txn": (
+        ("v3_and_below_topics", "name", "partitions", ""),
+        ("results_by_topic_v3_and_below", "name", "results_by_partition", "partition_index"),
+    ),
+    "txn_offset_commit": OTHERS,
+    "offset_fetch": (("topics", "name", "partition_indexes", ""), OTHERS[1]),
+    **dict.fromkeys(
+        ("create_topics", "metadata"), (("topics", "name", "", ""),) * 2
+    ),
+    "delete_topics": (("topic_names", "", "", ""), ("responses", "name", "", "")),
+    "create_partitions": (("topics", "name", "", ""), ("results", "name", "", "")),
+    "leave_group": (("members", "member_id", "", ""),) * 2,
+    "describe_groups": (("groups", "", "", ""), ("groups", "group_id", "", "")),
+    "delete_groups": (("groups_names", "", "", ""), ("results", "group_id", "", "")),
+    **dict.fromkeys(
+        ("consumer_group_describe", "share_group_describe"), (("group_ids", "", "", ""), ("groups", "group_id", "", ""))
+    ),
+    "describe_configs": (("resources", "resource_name", "", ""), ("results", "resource_name", "", "")),
+    **dict.fromkeys(
+        ("incremental_alter_configs", "alter_configs"),
+        (("resources", "resource_name", "", ""), ("responses", "resource_name", "", "")),
+    ),
+    "describe_producers": ((*OTHERS[0][:2], "partition_indexes", ""), OTHERS[1]),
+    "describe_transactions": (
+        ("transactional_ids", "", "", ""), ("transaction_states", "transactional_id", "", ""),
+    ),
+    OF_LAG: (
+        ("topics", "topic_name", "partitions", ""), ("topics", "topic_name", "partitions", "partition_index"),
+    ),
+    "elect_leaders": (
+        ("topic_partitions", "topic", "partitions", ""),
+        ("replica_election_results", "topic", "partition_result", "partition_id"),
+    ),
+    "offset_for_leader_epoch": (("topics", "topic", "partitions", "partition"),) * 2,
+    "find_coordinator": (("coordinator_keys", "", "", ""), ("coordinators", "key", "", "")),
+}  # fmt: skip
+"""For requests about several topics, partitions, members or groups: the names of these fields in the request and in the
+response. A name of "" means the strings of a list themselves; a number of "" with partitions means their numbers."""
 
 
 def integer(body: Mapping[str, object] | None, name: str, default: int = 0) -> int:
@@ -74,6 +132,27 @@ def integers(body: Mapping[str, object] | None, name: str) -> Iterator[int]:
     value = None if body is None else body.get(name)
     if isinstance(value, list):
         yield from (one for one in value if isinstance(one, int))
+
+
+class Part(NamedTuple):
+    topic: str
+    number: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.number}"
+
+
+def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:
+    """The partitions in a request or a response, each with its body. The number is 0 if there is none."""
+    topics, name, partitions, number = names
+    if not name:
+        yield from ((Part(one, 0), {}) for one in texts(body, topics))
+    for topic in items(body, topics):
+        if partitions and not number:
+            yield from ((Part(text(topic, name), one), {}) for one in integers(topic, partitions))
+        else:
+            for each in items(topic, partitions) if partitions else (topic,):
+                yield Part(text(topic, name), integer(each, number)), each
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +238,33 @@ class Exchange:
 
     @property
     def error(self) -> int:
-        """The error code of the response; 0 if there is none. For a commit, it is that of the first partition, for a
-        leave that of the first member, and for a request about groups that of the first group."""
-        got = self.got
-        if self.api in COMMITS:
-            got = next((part for topic in items(got, "topics") for part in items(topic, "partitions")), None)
-        elif self.api in ABOUT_GROUPS:
-            got = next(items(got, ABOUT_GROUPS[self.api]), None)
-        elif self.api == "leave_group" and not integer(got, "error_code"):
-            got = next(items(got, "members"), None)
-        return integer(got, "error_code")
+        """The error code of the response, or of the first partition, member or group in it; 0 if there is none."""
+        own = integer(self.got, "error_code")
+        if own or self.api not in _OF_FIRST:
+            return own
+        return integer(next((said for _, said in parts(self.got, NAMED[self.api][1])), None), "error_code")
+
+    @property
+    def requested(self) -> list[tuple[Part, Body]]:
+        """The partitions (or topics, members, groups) that the request names, each with its part of the request."""
+        return [*parts(self.body, NAMED[self.api][0])]
+
+    @property
+    def results(self) -> dict[Part, Body]:
+        """The parts of the response about them."""
+        return dict(parts(self.got, NAMED[self.api][1]))
+
+    @property
+    def codes(self) -> dict[Part, int]:
+        """Their error codes."""
+        told = self.results.items()
+        return {x: integer(said, "error_code") or integer(said, "partition_error_code") for x, said in told}
+
+    @property
+    def pairs(self) -> list[tuple[Part, Body, Body | None]]:
+        """What the request names, each with its part of the request and of the response."""
+        results = self.results
+        return [(part, asked, results.get(part)) for part, asked in self.requested]
 
     # The fields of requests to groups.
 

@@ -13,9 +13,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
-from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, integers, items, text, texts
+from purgatorio_wire.history.history import (
+    END_OF_TIME,
+    OF_LAG,
+    Exchange,
+    Part,
+    integer,
+    integers,
+    items,
+    text,
+    texts,
+)
 from purgatorio_wire.history.transaction import ProducerEpoch, Transaction, transactions
 from purgatorio_wire.trace.record import BY_NOBODY, Body, Written
 
@@ -31,7 +41,6 @@ DEFAULT: Final = 5
 """The source of a setting that nobody has set."""
 EPOCH_FAR: Final = 50
 """An epoch that is greater than the known epoch by this number cannot be a real epoch."""
-OF_LAG: Final = "describe_share_group_offsets"
 MARKER_BYTES: Final = 200
 """The maximum size of a transaction marker."""
 UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, OTHER_TOPIC_ID = 3, 100, 103
@@ -45,14 +54,6 @@ def unknown_topic(one: Exchange) -> int:
         any(text(x, "topic_id") for x in items(one.body, "topics")) if one.api == "delete_topics" else False
     )
     return UNKNOWN_TOPIC_ID if by_id or one.version >= BY_ID.get(one.api, END_OF_TIME) else UNKNOWN_TOPIC
-
-
-class Part(NamedTuple):
-    topic: str
-    number: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,13 +403,13 @@ class Topics:
     def _create(self, one: Exchange) -> None:
         if one.body.get("validate_only"):
             return
-        errors = _errors(one, "topics")
+        errors = one.codes
         ids = {text(said, "name"): text(said, "topic_id") for said in items(one.got, "topics")}
         for asked in items(one.body, "topics"):
             name = text(asked, "name")
             topic = self.topics.setdefault(name, Topic(name))
             topic.asked_t = min(topic.asked_t, one.t)
-            if errors.get(name) == 0 and topic.made_t is None:
+            if errors.get(Part(name)) == 0 and topic.made_t is None:
                 topic.made_t = one.answer_t
                 topic.id = ids.get(name, "")
                 topic.replicas = max(
@@ -425,17 +426,15 @@ class Topics:
     def _grow(self, one: Exchange) -> None:
         if one.body.get("validate_only"):
             return
-        errors = _errors(one, "results")
-        for asked in items(one.body, "topics"):
-            topic, error = self.topics.get(text(asked, "name")), errors.get(text(asked, "name"))
-            if topic is not None and error in (None, 0):
+        for part, asked, said in one.pairs:
+            topic = self.topics.get(part.topic)
+            if topic is not None and not integer(said, "error_code"):
                 topic.grown.append((one.t, one.answer_t, integer(asked, "count")))
 
     def _alter(self, one: Exchange) -> None:
-        done = {} if one.body.get("validate_only") else _errors(one, "responses", "resource_name")
-        for asked in items(one.body, "resources"):
-            topic = self.topics.get(text(asked, "resource_name"))
-            if topic is not None and one.answer_t is not None and done.get(topic.name) == 0:
+        for part, asked, said in [] if one.body.get("validate_only") else one.pairs:
+            topic, done = self.topics.get(part.topic), said is not None and not integer(said, "error_code")
+            if topic is not None and one.answer_t is not None and done:
                 others = topic.named_settings if one.api == "alter_configs" else ()  # which it resets
                 changes = [*({"name": x, "config_operation": 1} for x in others), *items(asked, "configs")]
                 topic.altered.append(Change(one.t, one.answer_t, changes))
@@ -454,12 +453,12 @@ class Topics:
                     topic.defaults |= defaults
 
     def _delete(self, one: Exchange) -> None:
-        errors = _errors(one, "responses")
+        errors = one.codes
         for name in (*texts(one.body, "topic_names"), *(text(x, "name") for x in items(one.body, "topics"))):
             topic = self.topics.get(name)
             if topic is not None:
                 topic.delete_t = one.t if topic.delete_t is None else topic.delete_t
-                if errors.get(topic.name) == 0 and topic.deleted_t is None:
+                if errors.get(Part(name)) == 0 and topic.deleted_t is None:
                     topic.deleted_t = one.answer_t
 
     def _produce(self, one: Exchange) -> None:
@@ -498,7 +497,7 @@ class Topics:
     def _mark(self) -> None:
         """Add the transaction markers to the logs, from the time at which they may be there. No response has their
         offsets."""
-        placed = [(one, self.logs[Part(*part)]) for one in self.transactions for part in one.parts]
+        placed = [(one, self.logs[part]) for one in self.transactions for part in one.parts]
         for one, log in placed:
             log.transactions.append(one)
         for one, log in placed:
@@ -515,13 +514,13 @@ class Topics:
     def _fetch(self, one: Exchange) -> None:
         if one.answer_t is None or one.error or one.at_second:
             return
-        for part, _, answer in fetched(one):
-            if answer is not None and integer(answer, "error_code", -1) == 0:
+        for part, answer in one.results.items():
+            if integer(answer, "error_code", -1) == 0:
                 log = self.logs[part]
                 log.settled_t = min(log.settled_t, one.answer_t)
 
     def _delete_records(self, one: Exchange) -> None:
-        for part, _, said in _asked(one, OTHERS):
+        for part, _, said in one.pairs:
             self.logs[part].deletes_t.append(one.t)
             if one.answer_t is not None and integer(said, "error_code", -1) == 0:
                 self.logs[part].low.append((one.answer_t, integer(said, "low_watermark")))
@@ -554,76 +553,6 @@ def limit(configs: Mapping[str, str], setting: str, default: int) -> int:
     return int(value) if value.isdecimal() and len(value) < 20 else default
 
 
-Names = tuple[str, str, str, str]
-"""The fields of: the list of topics, a topic's name, its list of partitions, a partition's number."""
-PRODUCED: Final = (
-    ("topic_data", "name", "partition_data", "index"), ("responses", "name", "partition_responses", "index"),
-)  # fmt: skip
-FETCHED: Final = (
-    ("topics", "topic", "partitions", "partition"), ("responses", "topic", "partitions", "partition_index"),
-)  # fmt: skip
-FORGOTTEN: Final = ("forgotten_topics_data", "topic", "partitions", "")
-OTHERS: Final = (("topics", "name", "partitions", "partition_index"),) * 2
-NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
-    "produce": PRODUCED, "fetch": FETCHED,
-    "share_acknowledge": (
-        ("topics", "topic", "partitions", "partition_index"), ("responses", "topic", "partitions", "partition_index"),
-    ),
-    "list_offsets": OTHERS, "delete_records": OTHERS,
-    "offset_commit": OTHERS, "offset_delete": OTHERS,
-    "add_partitions_to_txn": (
-        ("v3_and_below_topics", "name", "partitions", ""),
-        ("results_by_topic_v3_and_below", "name", "results_by_partition", "partition_index"),
-    ),
-    "txn_offset_commit": OTHERS,
-    "offset_fetch": (("topics", "name", "partition_indexes", ""), OTHERS[1]),
-    **dict.fromkeys(
-        ("create_topics", "metadata"), (("topics", "name", "", ""),) * 2
-    ),
-    "delete_topics": (("topic_names", "", "", ""), ("responses", "name", "", "")),
-    "create_partitions": (("topics", "name", "", ""), ("results", "name", "", "")),
-    "leave_group": (("members", "member_id", "", ""),) * 2,
-    "describe_groups": (("groups", "", "", ""), ("groups", "group_id", "", "")),
-    "delete_groups": (("groups_names", "", "", ""), ("results", "group_id", "", "")),
-    **dict.fromkeys(
-        ("consumer_group_describe", "share_group_describe"), (("group_ids", "", "", ""), ("groups", "group_id", "", ""))
-    ),
-    "describe_configs": (("resources", "resource_name", "", ""), ("results", "resource_name", "", "")),
-    **dict.fromkeys(
-        ("incremental_alter_configs", "alter_configs"),
-        (("resources", "resource_name", "", ""), ("responses", "resource_name", "", "")),
-    ),
-    "describe_producers": ((*OTHERS[0][:2], "partition_indexes", ""), OTHERS[1]),
-    "describe_transactions": (
-        ("transactional_ids", "", "", ""), ("transaction_states", "transactional_id", "", ""),
-    ),
-    OF_LAG: (
-        ("topics", "topic_name", "partitions", ""), ("topics", "topic_name", "partitions", "partition_index"),
-    ),
-    "elect_leaders": (
-        ("topic_partitions", "topic", "partitions", ""),
-        ("replica_election_results", "topic", "partition_result", "partition_id"),
-    ),
-    "offset_for_leader_epoch": (("topics", "topic", "partitions", "partition"),) * 2,
-    "find_coordinator": (("coordinator_keys", "", "", ""), ("coordinators", "key", "", "")),
-}  # fmt: skip
-"""For requests about several topics, partitions, members or groups: the names of these fields in the request and in the
-response. A name of "" means the strings of a list themselves; a number of "" with partitions means their numbers."""
-
-
-def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:
-    """The partitions in a request or a response, each with its body. The number is 0 if there is none."""
-    topics, name, partitions, number = names
-    if not name:
-        yield from ((Part(one, 0), {}) for one in texts(body, topics))
-    for topic in items(body, topics):
-        if partitions and not number:
-            yield from ((Part(text(topic, name), one), {}) for one in integers(topic, partitions))
-        else:
-            for each in items(topic, partitions) if partitions else (topic,):
-                yield Part(text(topic, name), integer(each, number)), each
-
-
 def asked_and_told(one: Exchange) -> Iterator[tuple[Body, Body]]:
     """A request with its response. A request about the offsets of several groups is split by group. A DeleteTopics
     names all its topics in one list."""
@@ -638,15 +567,9 @@ def asked_and_told(one: Exchange) -> Iterator[tuple[Body, Body]]:
     yield from ((asked, told.get(text(asked, "group_id"), {})) for asked in items(one.body, "groups"))
 
 
-def _asked(one: Exchange, names: tuple[Names, Names]) -> Iterator[tuple[Part, Body, Body | None]]:
-    """The partitions of a request, each with its part of the request and of the response."""
-    answers = dict(parts(one.got, names[1]))
-    return ((part, asked, answers.get(part)) for part, asked in parts(one.body, names[0]))
-
-
 def produced(one: Exchange) -> Iterator[tuple[Part, list[Body], Body | None]]:
     """The partitions of a produce, each with its batches and its part of the response."""
-    return ((part, list(items(asked, "records")), said) for part, asked, said in _asked(one, PRODUCED))
+    return ((part, list(items(asked, "records")), said) for part, asked, said in one.pairs)
 
 
 def summed(batches: Iterable[Body], name: str) -> int:
@@ -669,26 +592,17 @@ def corrupt(batches: Iterable[Body]) -> bool:
     return any(batch.get("corrupt") for batch in batches)
 
 
-def fetched(one: Exchange) -> Iterator[tuple[Part, Body, Body | None]]:
-    """The partitions of a fetch, each with its part of the request and of the response."""
-    return _asked(one, FETCHED)
-
-
 def settled_parts(
     one: Exchange, topics: Topics, *, replicated: bool = False
 ) -> Iterator[tuple[Part, Body, Body | None]]:
     """The partitions of a request by `partition_index` whose history is known: one replica (or several, if allowed), no
     deletion, a settled log. Each comes with its request and its response."""
-    for part, asked, said in _asked(one, OTHERS):
+    for part, asked, said in one.pairs:
         known = topics.topics.get(part.topic)
         if known is None or known.delete_t is not None or (known.replicas > 1) is not replicated:
             continue
         if topics.logs[part].settled_t <= one.t:
             yield part, asked, said
-
-
-def _errors(one: Exchange, name: str, named: str = "name") -> dict[str, int]:
-    return {text(said, named): integer(said, "error_code") for said in items(one.got, name)}
 
 
 def _length(body: Body, name: str) -> int:

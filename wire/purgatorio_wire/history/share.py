@@ -17,13 +17,23 @@ from itertools import chain
 from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS
-from purgatorio_wire.history.history import END_OF_TIME, Exchange, Scene, integer, integers, items, text
-from purgatorio_wire.history.log import FORGOTTEN, Append, Part, Topics, parts
+from purgatorio_wire.history.history import (
+    END_OF_TIME,
+    FORGOTTEN,
+    Exchange,
+    Part,
+    Scene,
+    integer,
+    integers,
+    items,
+    parts,
+    text,
+)
+from purgatorio_wire.history.log import Append, Topics
 
 FETCH, ACKNOWLEDGE = "share_fetch", "share_acknowledge"
 GONE, NOT_THE_NEXT, NOT_HELD, INVALID = 122, 123, 121, 42
 OPENS, CLOSES = 0, -1
-_ASKED, _TOLD = ((topics, "topic", "partitions", "partition_index") for topics in ("topics", "responses"))
 RELEASE, RENEW = 2, 4
 ISOLATION: Final = ("share.isolation.level", "read_committed")
 """The setting of a group that hides the records of open and aborted transactions."""
@@ -323,7 +333,7 @@ def _asked_by(scene: Scene, member: str, exchanges: Iterable[Exchange]) -> Itera
             raced = lane is not None and lane.closed is not None and one.t < lane.closed.t + CUT_NS
             session, sure = _Session(1, one.conn, set()), alone
         if session is not None and one.api == FETCH:
-            session.parts |= {part for part, _ in parts(one.body, _ASKED)}
+            session.parts |= {part for part, _ in one.requested}
             session.parts -= {part for part, _ in parts(one.body, FORGOTTEN)}
         wanted = _wanted(session, epoch, opens=opens)
         its, on = (frozenset(), "") if session is None else (frozenset(session.parts), session.on)
@@ -355,7 +365,7 @@ def _wanted(session: _Session | None, epoch: int, *, opens: bool) -> int:
 def _acquired(asked: ShareRequest) -> Iterator[Acquired]:
     one = asked.one
     if one.api == FETCH:
-        for part, told in parts(one.got, _TOLD):
+        for part, told in one.results.items():
             for run in items(told, "acquired_records"):
                 first, last = integer(run, "first_offset"), integer(run, "last_offset")
                 if 0 <= first <= last < first + 100_000:
@@ -372,8 +382,7 @@ def _said(asked: ShareRequest) -> Iterator[AcknowledgedPart]:
     """The acknowledgements of a request. A partition that is not in the response succeeded."""
     one = asked.one
     name = "acknowledge_error_code" if one.api == FETCH else "error_code"
-    errors = {part: integer(told, name) for part, told in parts(one.got, _TOLD)}
-    for part, asks in parts(one.body, _ASKED):
+    for part, asks, answer in one.pairs:
         types: dict[int, int] = {}
         valid, twice = True, False
         for batch in items(asks, "acknowledgement_batches"):
@@ -387,6 +396,6 @@ def _said(asked: ShareRequest) -> Iterator[AcknowledgedPart]:
                 each = kinds * count if len(kinds) == 1 else kinds
                 types |= dict(zip(range(first, last + 1), each, strict=True))
         if types or not valid:
-            told = None if one.got is None else integer(one.got, "error_code") or errors.get(part, 0)
+            told = None if one.got is None else integer(one.got, "error_code") or integer(answer, name)
             # Kafka may refuse a record that is in two batches: the effect is unknown.
             yield AcknowledgedPart(asked, part, types, None if valid and twice else told, valid)

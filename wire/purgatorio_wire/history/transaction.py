@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, integers, items, text
+from purgatorio_wire.history.history import END_OF_TIME, NAMED, Exchange, Part, integer, items, parts, text
 from purgatorio_wire.trace.record import Body
 
 CONCURRENT: Final = 51
@@ -42,6 +42,10 @@ OFFSETS_IN_TRANSACTIONS: Final = 4
 """The last version of `txn_offset_commit` that requires the client to add the offsets of a group."""
 
 
+_OF_PARTS: Final = ("produce", OFFSETS, ADD)
+"""The requests whose responses have an error for each partition."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProducerEpoch:
     id: int
@@ -57,7 +61,7 @@ class Transaction:
     producer: ProducerEpoch
     begun_t: int
     times_out_t: int = END_OF_TIME
-    parts: dict[tuple[str, int], int] = field(default_factory=dict)
+    parts: dict[Part, int] = field(default_factory=dict)
     """Its partitions, each with the time at which it was certainly added."""
     asked_t: int = END_OF_TIME
     ended_t: int = END_OF_TIME
@@ -83,10 +87,7 @@ def name_of(one: Exchange) -> str:
 
 def producer_of(body: Body | None) -> ProducerEpoch:
     """The producer id and epoch in a request or a response."""
-    batches = (
-        batch for topic in items(body, "topic_data") for part in items(topic, "partition_data")
-        for batch in items(part, "records")
-    )  # fmt: skip
+    batches = (batch for _, part in parts(body, NAMED["produce"][0]) for batch in items(part, "records"))
     body = next(batches, body)
     found = [
         integer(body, name, integer(body, f"v3_and_below_{name}", -1))
@@ -95,25 +96,10 @@ def producer_of(body: Body | None) -> ProducerEpoch:
     return ProducerEpoch(*found)
 
 
-def added(body: Body | None) -> int:
-    """The first error in a response to AddPartitionsToTxn. 0 if there is none."""
-    return next((error for error in _errors_of(body) if error), 0)
-
-
-def _errors_of(body: Body | None) -> Iterator[int]:
-    for topic in items(body, "results_by_topic_v3_and_below"):
-        yield from (integer(part, "partition_error_code") for part in items(topic, "results_by_partition"))
-
-
-_PARTS: Final = {"produce": ("responses", "partition_responses"), OFFSETS: ("topics", "partitions")}
-
-
 def error_of(one: Exchange) -> int:
     """The (first) error of a response about transactions. 0 if there is none."""
-    if names := _PARTS.get(one.api):
-        parts = (part for topic in items(one.got, names[0]) for part in items(topic, names[1]))
-        return next((error for part in parts if (error := integer(part, "error_code"))), 0)
-    return added(one.got) if one.api == ADD else integer(one.got, "error_code")
+    errors = one.codes.values() if one.api in _OF_PARTS else (integer(one.got, "error_code"),)
+    return next(filter(None, errors), 0)
 
 
 def begins(one: Exchange) -> bool:
@@ -170,16 +156,8 @@ def _of_one(name: str, asked: Iterable[Exchange]) -> Iterator[Transaction]:
                 times_out_t = min(one.t + timeout_ns, END_OF_TIME)
                 now = Transaction(name, producer_of(one.body), one.t, times_out_t, made_t=one.ended_t)
                 yield now
-            named = {
-                (text(topic, "name"), number)
-                for topic in items(one.body, "v3_and_below_topics")
-                for number in integers(topic, "partitions")
-            } | {
-                (text(topic, "name"), integer(part, "index"))
-                for topic in items(one.body, "topic_data")
-                for part in items(topic, "partition_data")
-            }
-            now.parts = dict.fromkeys(named, one.ended_t) | now.parts
+            named = one.requested if one.api in (ADD, "produce") else ()
+            now.parts = {part: one.ended_t for part, _ in named} | now.parts
         elif now is not None and _may_end(now, one):
             now.asked_t, now.ending = one.t, one
             now.commits = bool(one.body.get("committed")) if went_well(one) else None

@@ -14,8 +14,7 @@ from typing import Final
 
 from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.client.record_batch import TRANSACTIONAL, compressed, filler, spoilt
-from purgatorio_wire.history.history import BUSY, integer, items, text
-from purgatorio_wire.history.log import FETCHED, parts
+from purgatorio_wire.history.history import BUSY, NAMED, integer, items, parts, text
 from purgatorio_wire.history.transaction import IN_TRANSACTIONS
 from purgatorio_wire.scene.asker import Asker, codes, first_of
 from purgatorio_wire.scene.broker import POLL_SECONDS, Entity, SceneLost, SceneSkipped
@@ -254,7 +253,7 @@ class DataAsker(Asker):
             # Some brokers return no partition if the Fetch does not wait, so every second Fetch waits a little.
             wait_ms = 100 * (attempt % 2)
             got = await self.fetch(conn, wanted, max_wait_ms=wait_ms, min_bytes=wait_ms // 100)
-            errors = [codes(said) for _, said in parts(got.body, FETCHED[1])]
+            errors = [codes(said) for _, said in parts(got.body, NAMED["fetch"][1])]
             if errors and not any(errors) and not codes(got.body):
                 return
             last = errors or "no partition of the topic"

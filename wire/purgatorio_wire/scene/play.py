@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from purgatorio_wire.client.connection import Connection, NoAnswer, Sent
-from purgatorio_wire.history.history import integer, items, text
-from purgatorio_wire.history.log import OTHERS, Part, parts
+from purgatorio_wire.history.history import OTHERS, Part, integer, items, parts, text
 from purgatorio_wire.scene.asker import codes, first_of
 from purgatorio_wire.scene.broker import POLL_SECONDS
 from purgatorio_wire.scene.data_asker import DataAsker

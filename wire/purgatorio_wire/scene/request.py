@@ -20,8 +20,7 @@ from purgatorio_wire.clause.quota import ANY, DEFAULT, EXACT
 from purgatorio_wire.clause.topic import PAGES
 from purgatorio_wire.client.connection import Connection, NoAnswer
 from purgatorio_wire.client.record_batch import batch_bytes
-from purgatorio_wire.history.history import integer
-from purgatorio_wire.history.log import OF_LAG, OTHERS, PRODUCED, parts
+from purgatorio_wire.history.history import NAMED, OF_LAG, OTHERS, integer, parts
 from purgatorio_wire.history.scenes import with_names
 from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import Entity
@@ -266,7 +265,7 @@ async def append(
         return
     names = {topic_id: name for name, topic_id in play.broker.ids.items()}
     got = with_names((await sent.within(PATIENCE_S)).body or {}, "responses", "name", names)
-    for part, said in parts(got, PRODUCED[1]):
+    for part, said in parts(got, NAMED["produce"][1]):
         if (base := integer(said, "base_offset", -1)) >= 0 and not codes(said):
             lane.known[part].appended(base, records)
 

@@ -19,8 +19,8 @@ from purgatorio_wire.clause.topic import APPEND, DELETE, NO_VALUE, OF_TOPIC, SET
 from purgatorio_wire.client.connection import API_KEYS, Connection, NoAnswer, Sent
 from purgatorio_wire.client.message import versions_of
 from purgatorio_wire.client.record_batch import batch_of
-from purgatorio_wire.history.history import integer, integers, items, text
-from purgatorio_wire.history.log import FETCHED, GONE, parts
+from purgatorio_wire.history.history import NAMED, integer, integers, items, parts, text
+from purgatorio_wire.history.log import GONE
 from purgatorio_wire.scene.asker import SOFTWARE, codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import SceneLost, SceneSkipped, Second
 from purgatorio_wire.scene.data_asker import (
@@ -219,7 +219,7 @@ async def _until_gone_by_id(play: Play, name: str) -> None:
         return
     async for _ in play.tries(100, within_ms=play.broker.declared.late_topics_ms * TOPIC_TIMES):
         got = await play.fetch(await play.admin(), [(name, 0, 0)], max_wait_ms=0, by_id=own)
-        gone = [codes(said) in GONE for _, said in parts(got.body, FETCHED[1])]
+        gone = [codes(said) in GONE for _, said in parts(got.body, NAMED["fetch"][1])]
         gone.append(codes(await _named_by_id(play, name)) in GONE)
         if all(gone):
             return
@@ -313,7 +313,7 @@ async def compaction(play: Play) -> None:
         at, found = 0, list[Body]()
         for _segment in KEYS:
             got = await play.fetch(writer, [(topic, 0, at)], max_wait_ms=0)
-            found += [x for _, said in parts(got.body, FETCHED[1]) for x in items(said, "records")]
+            found += [x for _, said in parts(got.body, NAMED["fetch"][1]) for x in items(said, "records")]
             at = integer(found[-1], "last") + 1 if found else 0
         if len(found) <= len({*KEYS}):
             return
@@ -683,7 +683,7 @@ async def _read_at_follower(play: Play, second: Second, writer: Connection, topi
     reader, wait = await play.open("reader", second), play.wait_ms(FOLLOWED_MS)
     for _ in range(FOLLOWS_TRIES):  # the follower must first know the topic and its records
         got = await play.fetch(reader, [(topic, 0, end - 1)], max_wait_ms=100)
-        said = [part for _, part in parts(got.body, FETCHED[1])]
+        said = [part for _, part in parts(got.body, NAMED["fetch"][1])]
         if codes(got.body) == 0 and any(not codes(one) and any(items(one, "records")) for one in said):
             waits = play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait)
             await play.pause(50)

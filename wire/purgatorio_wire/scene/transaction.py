@@ -16,15 +16,15 @@ from typing import Final
 from purgatorio_wire.clause.produce import TIMED_OUT, UNHEARD
 from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.client.record_batch import batch_bytes
-from purgatorio_wire.history.history import LOADING, integer
+from purgatorio_wire.history.history import LOADING, NAMED, integer, parts
 from purgatorio_wire.history.log import UNKNOWN_TOPIC
 from purgatorio_wire.history.transaction import (
     ABORTED_NS,
+    ADD,
     CONCURRENT,
     FIRST_RENEWING,
     OFFSETS,
     OFFSETS_IN_TRANSACTIONS,
-    added,
 )
 from purgatorio_wire.scene.asker import codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneSkipped, must
@@ -72,13 +72,18 @@ ALL_NEEDED: Final = (
     "produce",
     "find_coordinator",
     "init_producer_id",
-    "add_partitions_to_txn",
+    ADD,
     "end_txn",
 )
 
 
 Place = tuple[str, int]
 """A partition of a topic."""
+
+
+def _added(body: Body | None) -> int:
+    """The first error in a response to AddPartitionsToTxn. 0 if there is none."""
+    return next(filter(None, (integer(x, "partition_error_code") for _, x in parts(body, NAMED[ADD][1]))), 0)
 
 
 @dataclass(slots=True)
@@ -120,7 +125,7 @@ class Writer:
 
     async def begin(self, *into: int | Place) -> None:
         """Add partitions. The first request begins a transaction. When it succeeds, the previous one has ended."""
-        await self._until_over(lambda: self.add(*into), added)
+        await self._until_over(lambda: self.add(*into), _added)
 
     async def add(self, *into: int | Place) -> Got:
         """Send one AddPartitionsToTxn."""
@@ -128,7 +133,7 @@ class Writer:
             "v3_and_below_transactional_id": self.name, "v3_and_below_producer_id": self.id,
             "v3_and_below_producer_epoch": self.epoch, "v3_and_below_topics": by_topic(map(self._place, into), "name"),
         }  # fmt: skip
-        return await self.play.ask(self.conn, "add_partitions_to_txn", values)
+        return await self.play.ask(self.conn, ADD, values)
 
     async def write(self, *into: int | Place, records: int = 1, size: int = 20) -> list[int]:
         """Append to each of these partitions; returns the base offsets. SceneLost if an append is refused."""
@@ -423,7 +428,11 @@ async def _left_open(play: Play) -> None:
     await writer.write(0)
     # Added partitions, known or new, do not extend the timeout.
     for number in range(1, partitions):
-        if waits.answer.done() or added((await writer.add(0)).body) or added((await writer.add(number)).body):
+        if (
+            waits.answer.done()
+            or _added((await writer.add(0)).body)
+            or _added((await writer.add(number)).body)
+        ):
             break
         await play.pause(adds_ms)
     await settle(waits)
