@@ -517,7 +517,7 @@ class Conversation:
             raise Misbehaved(
                 "wrong-id", f"held at {said.f} of {said.id!r}, which was never added or registered"
             )
-        thread, _ = self._thread(said)
+        thread = self._thread(said).name
         if said.f == STEP:
             # A thread of the subject's own may pause for a call; the message then has no `during`.
             stopping = (one for one in self._open.values() if one.pauses)
@@ -714,18 +714,15 @@ class Conversation:
         if f == "timer_fire" and self._virtual and known.delay_ns is not None and not isinstance(said, Leave):
             self.doubts.fires(self._recorder.clock_ns(), known.begun_t, known.delay_ns)
         self.doubts.met = self.doubts.met or bool(self.standing())
-        thread, log = self._thread(said)
-        if isinstance(said, Enter):
-            self._entered(thread, log, said)
-        elif isinstance(said, Leave):
-            self._left(thread, log, said)
-        elif isinstance(said, Completed):
-            self._completed(thread, log, said.id)
-        elif isinstance(said, Expired):
+        log = self._thread(said)
+        if isinstance(said, Expired):
             log.at(f, said.id)
+        elif isinstance(said, Leave):
+            self._left(log, f, said.id, said.out, said.err)
         else:
-            ticket = log.call(f, said.id, delay_ns=self._delay(f, said.id))
-            log.ret(f, ticket, said.id, deadline_t=self._armed_until(f, said.id))
+            self._entered(log, f, said.id)
+            if not isinstance(said, Enter):
+                self._left(log, f, said.id)
         # It is over when it starts: at its end, its task may have been added again.
         starts = f in ("timer_fire", "on_complete") and not isinstance(said, Leave)
         if starts and said.id not in self._periodic:
@@ -758,7 +755,7 @@ class Conversation:
         due_t = _deadline(known.asked_t, known.delay_ns or 0)
         return known.former_t <= self._recorder.clock_ns() + early_ns < due_t
 
-    def _thread(self, said: Happening | Held) -> tuple[str, ThreadLog]:
+    def _thread(self, said: Happening | Held) -> ThreadLog:
         """The thread of the trace on which an event is recorded. Raises Misbehaved if this thread is paused."""
         log = self._log_of(said)
         hold = self._innermost(log.name)
@@ -767,7 +764,7 @@ class Conversation:
                 "rubbish",
                 f"{log.name} continued from hold {hold.number} at {hold.f!r}, without a release{_WHOSE}",
             )
-        return log.name, log
+        return log
 
     def _log_of(self, said: Happening | Held) -> ThreadLog:
         if said.during is not None:
@@ -820,17 +817,18 @@ class Conversation:
         own = ((name, log.name) for name, log in self._logs.items() if name.startswith("subject/"))
         return next((name for name, of in own if not self._stacks.get(of) and of not in paused), None)
 
-    def _entered(self, thread: str, log: ThreadLog, said: Enter) -> None:
-        stack = self._stacks.setdefault(thread, [])
+    def _entered(self, log: ThreadLog, f: str, operation: str) -> None:
+        stack = self._stacks.setdefault(log.name, [])
         if len(stack) >= _MAX_DEPTH:
             raise Misbehaved("flood", f"more than {_MAX_DEPTH} functions entered and not left")
-        claim = self._claim(thread, log, said.id) if said.f == "on_complete" else None
-        is_the_call = said.f == "force_complete" and self._forcing(thread, said.id)
-        ticket = None if is_the_call else log.call(said.f, said.id, delay_ns=self._delay(said.f, said.id))
-        owes = said.f == "try_complete" and self._tries(said.id)
-        if stack and said.f in ("force_complete", "on_complete"):
+        claim = self._claim(log, operation) if f == "on_complete" else None
+        is_the_call = f == "force_complete" and self._forcing(log, operation)
+        delay_ns = self._operations[operation].delay_ns if f == "timer_add" else None
+        ticket = None if is_the_call else log.call(f, operation, delay_ns=delay_ns)
+        owes = f == "try_complete" and self._tries(operation)
+        if stack and f in ("force_complete", "on_complete"):
             stack[-1].owes = False
-        stack.append(_Entered(said.f, said.id, ticket, claim, owes))
+        stack.append(_Entered(f, operation, ticket, claim, owes))
 
     def _tries(self, operation: str) -> bool:
         """Whether the operation is ready and pending, and no other thread can run. Counts the tries during a check."""
@@ -840,56 +838,39 @@ class Conversation:
         over = operation in self.known and operation not in self.pending
         return alone and operation in self._ready and not over
 
-    def _left(self, thread: str, log: ThreadLog, said: Leave) -> None:
-        stack = self._stacks.get(thread, [])
-        if not stack or (stack[-1].f, stack[-1].id) != (said.f, said.id):
+    def _left(
+        self, log: ThreadLog, f: str, operation: str, out: int | None = None, err: str | None = None
+    ) -> None:
+        stack = self._stacks.get(log.name, [])
+        if not stack or (stack[-1].f, stack[-1].id) != (f, operation):
             inside = f"{stack[-1].f} of {stack[-1].id!r}" if stack else "nothing"
-            raise Misbehaved(
-                "rubbish", f"{log.name} leaves {said.f} of {said.id!r} and is in {inside}{_WHOSE}"
-            )
+            raise Misbehaved("rubbish", f"{log.name} leaves {f} of {operation!r} and is in {inside}{_WHOSE}")
         entered = stack.pop()
-        if said.err is None:
-            self._says_result[said.f] = self._says_result.get(said.f, False) or said.out is not None
-            if entered.owes and not said.out:
-                self.doubts.blind = self.doubts.blind or said.id
+        if err is None:
+            self._says_result[f] = self._says_result.get(f, False) or out is not None
+            if entered.owes and not out:
+                self.doubts.blind = self.doubts.blind or operation
         if entered.ticket is not None:
-            until = self._armed_until(said.f, said.id) if said.err is None else None
-            log.ret(said.f, entered.ticket, said.id, out=said.out, err=said.err, deadline_t=until)
+            known, deadline_t = self._operations[operation], None
+            if f == "timer_add" and err is None and known.delay_ns is not None:
+                # It counts from before the line of the registration was written.
+                deadline_t = _deadline(known.asked_t, known.delay_ns)
+            log.ret(f, entered.ticket, operation, out=out, err=err, deadline_t=deadline_t)
         if entered.claim is not None:
-            log.ret("force_complete", entered.claim, said.id, out=1)
+            log.ret("force_complete", entered.claim, operation, out=1)
 
-    def _completed(self, thread: str, log: ThreadLog, operation: str) -> None:
-        claim = self._claim(thread, log, operation)
-        if stack := self._stacks.get(thread):
-            stack[-1].owes = False
-        log.ret("on_complete", log.call("on_complete", operation), operation)
-        if claim is not None:
-            log.ret("force_complete", claim, operation, out=1)
-
-    def _claim(self, thread: str, log: ThreadLog, operation: str) -> int | None:
+    def _claim(self, log: ThreadLog, operation: str) -> int | None:
         """Record a `force_complete` around a callback of completion, unless the thread is in one. Return its ticket."""
-        inside = any((e.f, e.id) == ("force_complete", operation) for e in self._stacks.get(thread, []))
-        if inside or self._forcing(thread, operation):
+        inside = any((e.f, e.id) == ("force_complete", operation) for e in self._stacks.get(log.name, []))
+        if inside or self._forcing(log, operation):
             return None
         self.doubts.outside = self.doubts.outside or operation
         return log.call("force_complete", operation)
 
-    def _forcing(self, thread: str, operation: str) -> bool:
+    def _forcing(self, log: ThreadLog, operation: str) -> bool:
         """Whether the driver's own `force` of this operation is under way on this thread."""
-        return any(
-            isinstance(one.call, Force) and one.call.id == operation and one.log.name == thread
-            for one in self._open.values()
-        )
-
-    def _delay(self, f: str, operation: str) -> int | None:
-        return self._operations[operation].delay_ns if f == "timer_add" else None
-
-    def _armed_until(self, f: str, operation: str) -> int | None:
-        """The earliest possible deadline: it counts from before the line of the registration was written."""
-        known = self._operations[operation]
-        if f != "timer_add" or known.delay_ns is None:
-            return None
-        return _deadline(known.asked_t, known.delay_ns)
+        calls = (one.call for one in self._open.values() if one.log is log)
+        return any(isinstance(call, Force) and call.id == operation for call in calls)
 
 
 def _deadline(asked_t: int, delay_ns: int) -> int:
