@@ -133,6 +133,10 @@ class Promise:
         return "O1" in PROFILES[self.profile].clauses if self.threads is None else self.threads
 
 
+SAME: Final = sorted(Promise.__dataclass_fields__.keys() & Description.__dataclass_fields__.keys())
+"""The fields that a promise and the description of a program have in common."""
+
+
 class TimerUnderTest(Protocol):
     """A timer whose clock is at 0. It also has `add` (`Adds`), unless all its tasks are periodic, and `cancel`
     (`Cancels`) and `size` (`Counts`), unless it declares the lack."""

@@ -36,6 +36,7 @@ from purgatorio_conformance.subject.plan import HUGE_NS, Plan
 from purgatorio_conformance.suite.contract import (
     CAPABILITIES,
     OFFERS,
+    SAME,
     Promise,
     PurgatoryFactory,
     TimerFactory,
@@ -405,19 +406,12 @@ def command_promise(description: Description) -> Promise:
         lacks["far"] = f"its largest delay is {description.most_delay_ns} ns"
     if not {"timer_add", "timer_fire"} & set(description.reports):
         lacks["timer"] = "it reports neither timer_add nor timer_fire"
+    same = {name: getattr(description, name) for name in SAME}
+    same |= {"profile": profile_of(description), "tick_ns": description.grain_ns}
     return Promise(
-        profile_of(description),
-        tick_ns=description.grain_ns,
-        early_ns=description.early_ns,
-        late_ns=description.late_ns,
-        wheel_size=description.wheel_size,
         longest_delay_ns=description.most_delay_ns,
-        purge_interval=description.purge_interval,
         lacks=lacks,
         subject=description.name,
-        version=description.version,
-        language=description.language,
         offers=tuple(offer for offer in OFFERS if offer in description.capabilities),
-        catch_up=description.catch_up,
-        turn=description.turn,
+        **same,
     )
