@@ -10,8 +10,9 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from dataclasses import MISSING, dataclass
+from dataclasses import fields as dataclass_fields
+from typing import Any, Final, TypeVar, get_type_hints
 
 import orjson
 import pyarrow as pa
@@ -36,12 +37,9 @@ from purgatorio_spec.trace.record import (
     End,
     Event,
     Header,
-    Implementation,
     Phase,
     Record,
     State,
-    TimerConstants,
-    TraceClock,
     names_of,
 )
 
@@ -231,8 +229,7 @@ def _only(fields: Fields, known: Collection[str], where: str = "") -> None:
 
 
 _EVENT_FIELDS: Final = frozenset(("kind", *names_of(Event)))
-_HEADER_FIELDS: Final = frozenset(("kind", "format", *names_of(Header)))
-_END_FIELDS: Final = frozenset(("kind", *names_of(End)))
+_BESIDE: Final[Mapping[object, tuple[str, ...]]] = {Header: ("kind", "format"), End: ("kind",)}
 _STATE_FIELDS: Final = frozenset(names_of(State))
 
 
@@ -316,13 +313,6 @@ def _header(fields: Fields) -> Header:
     form = fields.get("format")
     if form not in (FORMAT_1, FORMAT):
         raise Refusal("format", f"{shown(form)} is not {FORMAT!r}", _version_hint(form))
-    _only(fields, _HEADER_FIELDS)
-    made_by = _needed(object_field(fields, "implementation"), "implementation")
-    _only(made_by, names_of(Implementation), "implementation.")
-    timer = object_field(fields, "timer") or {}
-    _only(timer, names_of(TimerConstants), "timer.")
-    clock = object_field(fields, "clock") or {}
-    _only(clock, names_of(TraceClock), "clock.")
     recorded = _needed(_strings(fields, "recorded"), "recorded")
     for f in recorded:
         if f not in _FUNCTION:
@@ -331,54 +321,46 @@ def _header(fields: Fields) -> Header:
             raise Refusal("recorded", f"{f} is not a function of {FORMAT_1}", f"write format {FORMAT}")
     params = object_field(fields, "params") or {}
     _writable("params", params)
-    unit = string_field(clock, "unit", "clock.") or "ns"
-    if unit != "ns":
-        raise Refusal("clock.unit", f"{shown(unit)}", "times are nanoseconds: convert them and write ns")
-    return Header(
-        run=_needed(string_field(fields, "run"), "run"),
-        implementation=Implementation(
-            name=_needed(string_field(made_by, "name", "implementation."), "implementation.name"),
-            version=string_field(made_by, "version", "implementation.") or "",
-            language=string_field(made_by, "language", "implementation.") or "",
-        ),
-        profile=_needed(string_field(fields, "profile"), "profile"),
-        timer=_timer(timer, form),
-        purge_interval=integer_field(fields, "purge_interval", 0),
-        clock=TraceClock(string_field(clock, "id", "clock.") or "monotonic", unit),
-        recorded=recorded,
-        params=params,
-        x=_own(fields, "implementation", "timer", "clock"),
-    )
+    own = _own(fields, "implementation", "timer", "clock")
+    header: Header = _read(Header, fields, recorded=recorded, params=params, x=own)
+    if header.clock.unit != "ns":
+        why = f"{shown(header.clock.unit)}"
+        raise Refusal("clock.unit", why, "times are nanoseconds: convert them and write ns")
+    for name, words in (("catch_up", CATCH_UP), ("turn", TURNS)):
+        value = getattr(header.timer, name)
+        if value is not None and form == FORMAT_1:
+            raise Refusal(f"timer.{name}", f"unknown to {FORMAT_1}", f"write format {FORMAT}")
+        if value is not None and value not in words:
+            raise Refusal(f"timer.{name}", f"{shown(value)}", f"write one of {', '.join(words)}")
+    return header
 
 
-def _timer(fields: Fields, form: object) -> TimerConstants:
-    newer = [name for name in ("catch_up", "turn") if fields.get(name) is not None]
-    if newer and form == FORMAT_1:
-        raise Refusal(f"timer.{newer[0]}", f"unknown to {FORMAT_1}", f"write format {FORMAT}")
-    return TimerConstants(
-        tick_ns=integer_field(fields, "tick_ns", 0, "timer."),
-        wheel_size=integer_field(fields, "wheel_size", 0, "timer."),
-        early_ns=integer_field(fields, "early_ns", 0, "timer."),
-        late_ns=integer_field(fields, "late_ns", 0, "timer."),
-        catch_up=_word(fields, "catch_up", CATCH_UP),
-        turn=_word(fields, "turn", TURNS),
-    )
-
-
-def _word(fields: Fields, name: str, words: tuple[str, ...]) -> str | None:
-    value = string_field(fields, name, "timer.")
-    if value is not None and value not in words:
-        raise Refusal(f"timer.{name}", f"{shown(value)}", f"write one of {', '.join(words)}")
-    return value
+def _read(kind: Any, fields: Fields, where: str = "", **given: object) -> Any:
+    """A record, or an object in a record, from its fields, each by its type. `given`: the fields that are known."""
+    _only(fields, (*names_of(kind), *_BESIDE.get(kind, ())), where)
+    hints = get_type_hints(kind)
+    for part in dataclass_fields(kind):
+        name, hint = part.name, hints[part.name]
+        value: object = None
+        if name in given:
+            continue
+        if hint in (int, int | None):
+            value = integer_field(fields, name, 0, where)
+        elif hint in (str, str | None):
+            value = string_field(fields, name, where)
+        elif (inside := object_field(fields, name)) is not None:
+            value = _read(hint, inside, f"{name}.")
+        if value is not None:
+            given[name] = value
+        elif part.default is MISSING and part.default_factory is MISSING:
+            raise Refusal(where + name, "missing", f"this record needs {where + name!r}")
+    return kind(**given)
 
 
 def _end(fields: Fields) -> End:
-    _only(fields, _END_FIELDS)
-    return End(
-        events=_needed(integer_field(fields, "events", 0), "events"),
-        dropped=_needed(integer_field(fields, "dropped", 0), "dropped"),
-        x=_own(fields),
-    )
+    dropped = _needed(integer_field(fields, "dropped", 0), "dropped")
+    end: End = _read(End, fields, dropped=dropped, x=_own(fields))
+    return end
 
 
 @dataclass(frozen=True, slots=True)

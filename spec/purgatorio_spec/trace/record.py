@@ -91,8 +91,8 @@ class Implementation:
     """The recorded program: its name, version and language."""
 
     name: str
-    version: str
-    language: str
+    version: str = ""
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
