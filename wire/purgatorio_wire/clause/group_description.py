@@ -125,7 +125,7 @@ def _listed(one: Exchange, state: Way, said: Body, protocol_types: set[str]) -> 
 def _state(group: Group, one: Exchange, until: int) -> tuple[Way, set[str], set[str]] | None:
     """The state that the group certainly has during the request, the members that it certainly has, and the members
     that it may have."""
-    issued = {*group.issued()}
+    issued = {*group.issued}
     shared = any(sync.answered and (sync.answer_t or until) < one.t for sync in group.syncs)
     if not shared or any(join.answer is None and not join.member for join in group.joins):
         return None
@@ -141,7 +141,7 @@ def _state(group: Group, one: Exchange, until: int) -> tuple[Way, set[str], set[
     if current is None:
         return None
     members = {*current.members}
-    known = {member for member, join in group.issued().items() if (join.answer_t or until) < until}
+    known = {member for member, join in group.issued.items() if (join.answer_t or until) < until}
     if group.static and not known - left <= members:
         return None
     if not group.disturbed(current, until):

@@ -132,7 +132,7 @@ def _gone(group: Group) -> Iterator[tuple[str, int]]:
 def _of_who_is_there(group: Group, one: Exchange) -> Rows:
     """A Heartbeat, SyncGroup or OffsetCommit of a member, or of a client that got a member id."""
     member, until = one.member, one.until_t
-    issued = group.issued().get(member)
+    issued = group.issued.get(member)
     asked = [x for x in group.joins if x.member == member and x.t <= until]
     if issued is not None and issued.error == MEMBER_ID_REQUIRED and not asked:
         if issued.ended_t <= one.t:
@@ -173,7 +173,7 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
         return
     current = group.current(one)
     for member, error in one.left_with.items():
-        issued = group.issued().get(member)
+        issued = group.issued.get(member)
         if one.t >= gone.get(member, END_OF_TIME):
             yield answered_with(
                 "G9", "second-leave-accepted", one, error, UNKNOWN_MEMBER, f" for {member}, a member that has left",

@@ -48,7 +48,7 @@ def memberships(group: Group) -> Rows:
 def _member_ids(group: Group) -> Rows:
     """G0, and G9 for JoinGroup: a client without an id gets one at once. An id that the broker did not issue is
     refused, and so is a client that supports no protocol of the members."""
-    issued = group.issued()
+    issued = group.issued
     for one in group.joins:
         member = one.member
         until = one.until_t
@@ -107,7 +107,7 @@ def _forgotten(group: Group, one: Exchange, allowed: str) -> Row:
 def _strangers(group: Group) -> Rows:
     """G9: a client without an id is refused; so is a commit without a member id if the group has members. Kafka
     accepts any heartbeat while a group is loading, so the group must have been seen loaded."""
-    issued = group.issued()
+    issued = group.issued
     loaded_t = min((join.ended_t for join in group.joins), default=END_OF_TIME)
     for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.leaves):
         if one.t >= loaded_t and not issued.keys() & {*(one.leavers or [one.member])}:
@@ -223,7 +223,7 @@ def _sessions(group: Group) -> Rows:
 def _still_there(group: Group) -> Rows:
     """G7: a member that sent nothing for one and a half times its session time-out, and then sends a request, gets
     UNKNOWN_MEMBER_ID."""
-    for member, join in group.issued().items():
+    for member, join in group.issued.items():
         contacts, name = group.contacts(member), join.instance
         # A static member that returns with another session timeout may keep the former session timeout.
         asked = (x for x in group.joins if member in (x.member, x.given) or (name and x.instance == name))

@@ -214,7 +214,7 @@ def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
     told = [x for x in told if x.ended_t <= one.asked_t]
     leaves = (x for x in group.leaves if x.t <= one.asked_t)
     left_t = max((x.ended_t for x in (*leaves, *told)), default=0)
-    if any(join.t <= left_t for member, join in group.issued().items() if member not in before.members):
+    if any(join.t <= left_t for member, join in group.issued.items() if member not in before.members):
         return False
     out = {x.member for x in told}
     return all(member in out or group.gone_by(member, one.asked_t) for member in before.members)
@@ -331,7 +331,7 @@ def _nobody_rejoined(group: Group, one: Generation) -> Rows:
 
 def _all_there(group: Group, before: Generation, one: Generation, longest_ms: int) -> Rows:
     """G4: all are answered when the last has rejoined, or has left; G7: or its session has expired."""
-    waited = {*before.members, *group.issued()}
+    waited = {*before.members, *group.issued}
     leaves = [
         leave for leave in group.leaves
         if before.first_t < leave.t <= one.first_t
@@ -409,7 +409,7 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
     """G5 if the leader does not sync: a rebalance ends the wait. It begins with a new member, with a member that
     leaves, or when a member that has not synced by the rebalance time-out is removed."""
     asked = group.triggers(one, sync.until_t)
-    newcomers = {*group.issued()} - {*one.members}
+    newcomers = {*group.issued} - {*one.members}
     joins = [x.t for x in asked if x.api == "join_group" and not x.error and x.member in newcomers]
     others = {*one.members} - {sync.member}
     joins += [x.t for x in asked if x.answer is not None and not x.error and others & {*x.leavers}]

@@ -8,6 +8,7 @@ the group, and which members must still be in the group. The clauses are in `cla
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
@@ -86,7 +87,7 @@ class Generation:
         return min(times), max(times)
 
 
-@dataclass(slots=True)
+@dataclass
 class Group:
     """All exchanges of one group in a scene, by kind, in order of sending."""
 
@@ -106,34 +107,36 @@ class Group:
     static: bool
     """Whether some request has an instance id."""
     generations: list[Generation] = field(default_factory=list)
-    _contacts: dict[str, list[Exchange]] = field(default_factory=dict)
-    _renewals: dict[str, list[Exchange]] = field(default_factory=dict)
-    _issued: dict[str, Exchange] | None = None
-    _session_ms: dict[str, int] = field(default_factory=dict)
-    _beats: dict[int, list[Exchange]] = field(default_factory=dict)
     _told: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
 
+    @cached_property
+    def _contacts(self) -> dict[str, list[Exchange]]:
+        found = defaultdict[str, list[Exchange]](list)
+        heard = [*self.joins, *self.syncs, *self.heartbeats, *self.commits]
+        for one in sorted(heard, key=lambda one: one.t):
+            for member in {one.member, one.given if one.answered else one.member}:
+                found[member].append(one)
+        return found
+
+    @cached_property
+    def _renewals(self) -> dict[str, list[Exchange]]:
+        return {member: [x for x in mine if self.renews(x)] for member, mine in self._contacts.items()}
+
     def contacts(self, member: str) -> list[Exchange]:
-        if member not in self._contacts:  # cached, because every row needs it
-            heard = [*self.joins, *self.syncs, *self.heartbeats, *self.commits]
-            mine = (one for one in heard if one.member == member or (one.answered and one.given == member))
-            self._contacts[member] = sorted(mine, key=lambda one: one.t)
-        return self._contacts[member]
+        return self._contacts.get(member, [])
 
     def renewals(self, member: str) -> list[Exchange]:
         """The contacts of a member that certainly renew its session."""
-        if member not in self._renewals:
-            self._renewals[member] = [one for one in self.contacts(member) if self.renews(one)]
-        return self._renewals[member]
+        return self._renewals.get(member, [])
 
+    @cached_property
     def issued(self) -> dict[str, Exchange]:
         """The member ids that the coordinator assigned, each with the first join whose response has it."""
-        if self._issued is None:
-            self._issued = {}
-            for one in self.joins:
-                if one.answer is not None and one.error in (0, MEMBER_ID_REQUIRED):
-                    self._issued.setdefault(one.given, one)
-        return self._issued
+        found: dict[str, Exchange] = {}
+        for one in self.joins:
+            if one.answer is not None and one.error in (0, MEMBER_ID_REQUIRED):
+                found.setdefault(one.given, one)
+        return found
 
     def _unused(self, t: int) -> Iterator[tuple[str, Exchange]]:
         """The member ids from MEMBER_ID_REQUIRED responses that no join or leave used by `t`, each with the join of
@@ -141,7 +144,7 @@ class Group:
         moved = {name for x in (*self.joins, *self.leaves) if x.t <= t for name in (x.member, *x.leavers)}
         return (
             (member, join)
-            for member, join in self.issued().items()
+            for member, join in self.issued.items()
             if join.error == MEMBER_ID_REQUIRED and member not in moved
         )
 
@@ -164,11 +167,15 @@ class Group:
 
     def beats(self, one: Generation, members: Iterable[str], t: int) -> list[Exchange]:
         """The answered heartbeats of these members in this generation, from `t` on."""
-        if one.number not in self._beats:
-            self._beats[one.number] = [
-                x for x in self.heartbeats if x.answer is not None and x.number == one.number
-            ]
         return [x for x in self._beats[one.number] if x.t >= t and x.member in members]
+
+    @cached_property
+    def _beats(self) -> dict[int, list[Exchange]]:
+        found = defaultdict[int, list[Exchange]](list)
+        for one in self.heartbeats:
+            if one.answer is not None:
+                found[one.number].append(one)
+        return found
 
     def asks_ms(self, member: str) -> int:
         """The shortest rebalance time-out of the member's joins."""
@@ -236,10 +243,11 @@ class Group:
         return answer_t - self.bounds.added_ns(answer_t - self.bounds.declared.late_ms * MS, answer_t)
 
     def session_ms(self, member: str) -> int:
-        if member not in self._session_ms:
-            joins = [x for x in self.joins if member in (x.given, x.member)]
-            self._session_ms[member] = joins[-1].session_ms if joins else 0
-        return self._session_ms[member]
+        return self._session_ms.get(member, 0)
+
+    @cached_property
+    def _session_ms(self) -> dict[str, int]:
+        return {member: one.session_ms for one in self.joins for member in (one.given, one.member)}
 
     def triggers(self, current: Generation, until: int = END_OF_TIME) -> list[Exchange]:
         """The requests up to `until` that may have started a rebalance since the start of the generation. The leave of
