@@ -8,6 +8,7 @@ gates, at which a thread waits for the word to go on, while the reader reads on;
 With the argument `pending-flag` it is of that dialect, else of `locked`.
 """
 
+import collections
 import itertools
 import json
 import os
@@ -80,13 +81,14 @@ gates = Gates()
 
 
 class Steps:
-    """Counts the lines of the purgatory's code that a thread comes to, and stops it at those that were asked for."""
+    """Counts the lines of the purgatory's code that a thread comes to, each at most three times in a call (a loop has
+    as many as its objects), and stops it at those that were asked for."""
 
-    CODE = os.path.dirname(purgatorio.__file__)
+    CODE, TIMES = os.path.dirname(purgatorio.__file__), 3
 
     def __init__(self, call):
         self.call, self.left = call["n"], [call[stop] for stop in ("step", "again") if stop in call]
-        self.seen = 0
+        self.seen, self.times = 0, collections.Counter()
 
     def __enter__(self):
         if self.left:
@@ -100,7 +102,9 @@ class Steps:
 
     def line(self, frame, event, arg):
         if event == "line" and self.left:
-            self.seen += 1
+            line = frame.f_code, frame.f_lineno
+            self.times[line] += 1
+            self.seen += self.times[line] <= self.TIMES
             if self.seen > self.left[0]:
                 del self.left[0]
                 gates.stop("step", None, during=self.call, th=None)

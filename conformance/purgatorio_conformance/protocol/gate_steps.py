@@ -24,6 +24,7 @@ from purgatorio_conformance.protocol.played_order import (
     NO_LINE_OF_ITS_OWN,
     NO_NEW_LINE,
     STEPS_MOST,
+    TIMES_MOST,
     TOO_MANY,
     Orders,
     PausedCall,
@@ -49,9 +50,6 @@ _AHEAD_MOST: Final = 6
 """One caller's call is paused at this many of its lines, for each line of another caller's call. If steps are counted,
 their number is not known: the call is paused at this many first steps, and at as many later ones."""
 
-_TIMES_MOST: Final = 3
-"""If a call comes to a line repeatedly, it is paused there at most this often."""
-
 _WATCHING: Final = 0.3
 """On a JVM, about this share of the time passes before the first pause: the lines of each program are watched."""
 
@@ -68,7 +66,7 @@ _WATCHED_MOST: Final = 3
 """If no line of a call is reported, the driver watches the call at most this often."""
 
 
-def _told_apart(point: LineStep, times: int = _TIMES_MOST) -> bool:
+def _told_apart(point: LineStep, times: int = TIMES_MOST) -> bool:
     """Whether a pause here is useful: not in a constructor, not in generated code, and only `times` times at one
     line."""
     made = point.line.method.endswith(("<init>", "<clinit>"))
@@ -306,7 +304,7 @@ class Steps:
             for stop, seen in seen_of:
                 of_call = self._known.setdefault(type(program.lanes[stop.lane][stop.place]), [])
                 of_call += [step for step in seen if _told_apart(lines.points[step])]
-                times = 1 if program.long or program.counts else _TIMES_MOST
+                times = 1 if program.long or program.counts else TIMES_MOST
                 steps = [step for step in seen if _told_apart(lines.points[step], times)]
                 steps = [step for step in steps if lines.points[step].line not in leaves_out]
                 first, count = (

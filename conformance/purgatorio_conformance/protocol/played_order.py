@@ -22,6 +22,8 @@ from purgatorio_spec.trace.reader import TraceReader
 _OF_NO_TASK: Final = {name: FUNCTION_OF[CALLS[name]] for name in ("advance", "check", "cancel_key", "gauge")}
 """The calls that name no task or operation, each with its function in the trace."""
 
+TIMES_MOST: Final = 3
+"""If a call comes to a line repeatedly, it is paused there at most this often."""
 STEPS_MOST: Final = 5_000
 """The most steps of a program that are executed."""
 

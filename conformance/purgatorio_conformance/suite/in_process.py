@@ -19,6 +19,7 @@ import threading
 import time
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import cache, partial
@@ -30,6 +31,7 @@ import orjson
 
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.message import MAX_TIME_NS, REPORTABLE, SPOKEN, STEP, Description
+from purgatorio_conformance.protocol.played_order import TIMES_MOST
 from purgatorio_conformance.protocol.rule import written
 from purgatorio_conformance.subject.at_work import AtWork, ProcessThreads
 from purgatorio_conformance.subject.child import ALIVE, Quiet
@@ -401,13 +403,15 @@ def _is_subjects(file: str) -> bool:
 
 
 class StepCounter:
-    """Counts the lines that this thread reaches inside a call, and pauses it at the requested ones."""
+    """Counts the lines that this thread reaches inside a call, each at most TIMES_MOST times, and pauses it at the
+    requested ones."""
 
     def __init__(self, stage: Stage, call: Call) -> None:
         self._stage = stage
         stops = [call.get("step"), call.get("again")]
         self._left = [stop for stop in stops if isinstance(stop, int)]
         self._seen = 0
+        self._times: Counter[tuple[CodeType, int]] = Counter()
         self._before = sys.gettrace()
 
     def __enter__(self) -> None:
@@ -422,7 +426,9 @@ class StepCounter:
 
     def _line(self, frame: FrameType, event: str, arg: object) -> TraceFunction | None:
         if event == "line" and self._left:
-            self._seen += 1
+            line = frame.f_code, frame.f_lineno
+            self._times[line] += 1
+            self._seen += self._times[line] <= TIMES_MOST
             if self._seen > self._left[0]:
                 del self._left[0]
                 self._stage.stop(STEP, at=_position(frame.f_code, frame.f_lineno))
