@@ -115,7 +115,7 @@ def test_programs_without_a_pause_at_a_line_are_listed_with_the_reason(
 ) -> None:
     lines, at_gates = subject(built, "clean"), subject(built, "clean", mode="virtual-gates")
     first, second, third = gate_programs("timer", delays_for(lines.description, MS))[:3]
-    everything = [Orders(SmallProgram("", looks_for, (), ()), 1) for looks_for in CLASSES["timer"]]
+    everything = [Orders(SmallProgram("", targets, (), ()), 1) for targets in CLASSES["timer"]]
     at_gates.account.orders += [*everything, Orders(first, 3)]
     lines.account.orders += [Orders(first, skipped=why), Orders(second, 3), Orders(third, skipped=why)]
     assert [one for one in not_looked_for([lines, at_gates]) if one[0] == lines.name] == [

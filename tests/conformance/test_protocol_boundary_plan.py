@@ -186,7 +186,7 @@ class Loses:
     def overdue(self, lost_ns: int) -> list[str]:
         return [name for name in self.pending if self.added_ns[name] + lost_ns < self.now_ns]
 
-    def loose(self) -> bool:
+    def running(self) -> bool:
         return False
 
     def makes_sense(self, call: Call) -> bool:

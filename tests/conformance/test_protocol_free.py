@@ -117,18 +117,18 @@ def test_tested_occasions_are_counted_and_others_have_a_reason() -> None:
         Orders(inside, skipped="no gates here"),
     ]
     assert looked_for([*others, gated]) == [
-        (f"{gated.label} purgatory", f"tested for, in number of executions: {events.looks_for} 3")
+        (f"{gated.label} purgatory", f"tested for, in number of executions: {events.targets} 3")
     ]
-    said = [line for _, line in not_looked_for([*others, gated]) if inside.looks_for in line]
-    assert [("no gates here" in line, events.looks_for in line) for line in said] == [(True, False)]
+    said = [line for _, line in not_looked_for([*others, gated]) if inside.targets in line]
+    assert [("no gates here" in line, events.targets in line) for line in said] == [(True, False)]
     gated.account.orders[:] = gated.account.orders[:1]
     for broke_off, why in (
         (True, "the gated run ended early, at a violation or a failure"),
         (False, "no run in virtual time"),
     ):
         gated.account.broke_off = broke_off
-        (line,) = [line for _, line in not_looked_for([*others, gated]) if inside.looks_for in line]
-        assert (f"({why})" in line, events.looks_for in line) == (True, False)
+        (line,) = [line for _, line in not_looked_for([*others, gated]) if inside.targets in line]
+        assert (f"({why})" in line, events.targets in line) == (True, False)
 
 
 def test_what_nothing_was_done_for_is_not_blamed_on_the_way_that_could_not() -> None:
@@ -138,7 +138,7 @@ def test_what_nothing_was_done_for_is_not_blamed_on_the_way_that_could_not() -> 
     way = next(iter(OTHER_WAYS))
     for reasons, said in (([BROKEN, way], BROKEN), (["no force", way], "no force"), ([way], way)):
         gated.account.orders[:] = [Orders(program, skipped=why) for why in reasons]
-        (line,) = [one for _, one in not_looked_for([*others, gated]) if program.looks_for in one]
+        (line,) = [one for _, one in not_looked_for([*others, gated]) if program.targets in one]
         assert f"({said})" in line
 
 

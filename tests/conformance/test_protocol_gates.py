@@ -623,7 +623,7 @@ def test_what_a_long_purge_interval_leaves_out_is_told_though_others_of_its_clas
     longer = replace(_MILLISECONDS, purge_interval=1_000, gates=("try_complete", STEP), lanes=2)
     programs = gate_programs("purgatory", delays_for(longer, MS * 3_600_000))
     reasons = {
-        one: one.ruled_out(longer, virtual=True) for one in programs if one.looks_for.startswith("a purge")
+        one: one.ruled_out(longer, virtual=True) for one in programs if one.targets.startswith("a purge")
     }
     left_out = [one.name for one, why in reasons.items() if why == "its purge interval is above 120"]
     subject.account.orders = [
@@ -740,9 +740,9 @@ def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() ->
         lambda call: [_said("answer", n=call["n"] - back) for back in (0, 1) if call["holds"] == [1]]
     )
     run = _plays(peer, scene, lines=cast(Lines, object()))
-    run.go([hold for hold in scene.conversation.standing() if hold.number == 2])
+    run.go([hold for hold in scene.conversation.paused() if hold.number == 2])
     assert peer.asked == [[2], [1]]
-    assert scene.conversation.standing() == []
+    assert scene.conversation.paused() == []
 
 
 @pytest.mark.parametrize("waited_for", [True, False])
@@ -815,7 +815,7 @@ def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came
         scene.conversation.ask(Add(name, 50), 1)
         run.settle(play_of_it)
     assert peer.waits == 2
-    assert not scene.conversation.loose()
+    assert not scene.conversation.running()
 
 
 class _Works(_Peer, ProcessThreads):

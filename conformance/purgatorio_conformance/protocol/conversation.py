@@ -312,7 +312,7 @@ class Conversation:
     def owed(self) -> bool:
         """Whether a call must be answered. While a thread is paused, this is false, because a call may wait for a lock
         of the paused thread. A paused thread that makes a call does not count as paused."""
-        return bool(self._open) and not self.standing()
+        return bool(self._open) and not self.paused()
 
     def is_open(self, number: int) -> bool:
         return number in self._open
@@ -325,14 +325,14 @@ class Conversation:
         """The paused threads, by the numbers of their pauses, in order of arrival."""
         return self._holds
 
-    def loose(self) -> frozenset[str]:
+    def running(self) -> frozenset[str]:
         """The threads with an open call, or inside a function, that are not paused: they run, or wait for another
         thread. If this is empty, no event comes until the next call."""
         busy = {one.log.name for one in self._open.values() if not isinstance(one.call, Go)}
         busy.update(thread for thread, stack in self._stacks.items() if stack)
-        return frozenset(thread for thread in busy if not self._stands(thread))
+        return frozenset(thread for thread in busy if not self._is_paused(thread))
 
-    def standing(self) -> list[Hold]:
+    def paused(self) -> list[Hold]:
         """The paused threads that make no call, and so can be resumed."""
         return [hold for hold in self._holds.values() if hold.making is None]
 
@@ -381,7 +381,7 @@ class Conversation:
                 assert self.free(lane), "a lane makes one call at a time"
                 self._busy[lane] = number
                 of_lane = lane
-                self.doubts.beside += not self.doubts.met and bool(self.standing())
+                self.doubts.beside += not self.doubts.met and bool(self.paused())
         if isinstance(call, Start):
             # Until the start is answered, threads may still come to gates of the last run.
             self._gates |= {*call.gates}
@@ -461,7 +461,7 @@ class Conversation:
             return None
         return next((hold for hold in reversed(self._holds.values()) if hold.thread == thread), None)
 
-    def _stands(self, thread: str) -> bool:
+    def _is_paused(self, thread: str) -> bool:
         hold = self._innermost(thread)
         return hold is not None and hold.making is None
 
@@ -527,7 +527,7 @@ class Conversation:
             asked.pauses -= 1
         if len(self._holds) >= _MAX_HOLDS:
             raise Misbehaved("flood", f"more than {_MAX_HOLDS} paused threads")
-        self.doubts.met = self.doubts.met or bool(self.standing())
+        self.doubts.met = self.doubts.met or bool(self.paused())
         self._held_before.add(said.hold)
         self._holds[said.hold] = Hold(said.hold, thread, said.f, said.id)
 
@@ -562,7 +562,7 @@ class Conversation:
     def _answered(self, said: Answer) -> None:
         ended = self._close(said.n)
         call = ended.call
-        self.doubts.met = self.doubts.met or (ended.lane is not None and bool(self.standing()))
+        self.doubts.met = self.doubts.met or (ended.lane is not None and bool(self.paused()))
         if said.err is not None:
             self._refused(said.n, ended, said.err)
             return
@@ -713,7 +713,7 @@ class Conversation:
         known = self._operations[said.id]
         if f == "timer_fire" and self._virtual and known.delay_ns is not None and not isinstance(said, Leave):
             self.doubts.fires(self._recorder.clock_ns(), known.begun_t, known.delay_ns)
-        self.doubts.met = self.doubts.met or bool(self.standing())
+        self.doubts.met = self.doubts.met or bool(self.paused())
         log = self._thread(said)
         if isinstance(said, Expired):
             log.at(f, said.id)

@@ -37,7 +37,7 @@ def _looked(ways: Sequence[CommandSubject]) -> dict[str, int]:
     """Count the executions of small programs for each class of bugs that was tested for."""
     plays: dict[str, int] = {}
     for orders in (orders for way in ways for orders in way.account.orders if not orders.skipped):
-        plays[orders.program.looks_for] = plays.get(orders.program.looks_for, 0) + orders.plays
+        plays[orders.program.targets] = plays.get(orders.program.targets, 0) + orders.plays
     return plays
 
 
@@ -104,11 +104,11 @@ def _not_repeated(of: Description) -> str:
     return f"not tested (tick_ns is {of.tick_ns:,}): periods below a tick, which a timer may round up"
 
 
-def _not_declared(description: Description, looks_for: str, gated: bool) -> str:
+def _not_declared(description: Description, targets: str, gated: bool) -> str:
     """What a description lacks for programs of this class, if no run had such a program."""
     if not gated:
         return "no gates: see docs/subject-protocol.md#gates-races-by-control"
-    if looks_for == ERRORS and "failing" not in description.capabilities:
+    if targets == ERRORS and "failing" not in description.capabilities:
         return "no capability failing"
     return "no program for these gates"
 
@@ -125,7 +125,7 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[tuple[str, str]]:
         rare = {
             orders.program.name: orders.skipped
             for way in ways if way.held for orders in way.account.orders
-            if orders.skipped.startswith(INTERVAL_ABOVE) and orders.program.looks_for in looked
+            if orders.skipped.startswith(INTERVAL_ABOVE) and orders.program.targets in looked
         }  # fmt: skip
         said += [f"not run ({next(iter(rare.values()))}): {', '.join(rare)}"] if rare else []
         if not units:
@@ -146,25 +146,25 @@ def _untested(part: Part, ways: Sequence[CommandSubject]) -> list[str]:
     looked, gated = _looked(ways), [way for way in ways if way.held]
     lacks: dict[str, list[str]] = {}
     for orders in (orders for way in gated for orders in way.account.orders):
-        lacks.setdefault(orders.program.looks_for, []).append(orders.skipped)
+        lacks.setdefault(orders.program.targets, []).append(orders.skipped)
     by_chance = set[str]()
     if any(way.kind == "free" for way in ways):
-        by_chance = {SEQUENCE, ANY, *(one.looks_for for one in free_programs(ways[0].description, part))}
+        by_chance = {SEQUENCE, ANY, *(one.targets for one in free_programs(ways[0].description, part))}
     none = ""
     if any(way.account.broke_off or not way.account.orders for way in gated):
         none = "the gated run ended early, at a violation or a failure"
     elif gated and not any(way.virtual for way in gated):
         none = "no run in virtual time"
     missing: dict[tuple[str, str], dict[str, None]] = {}
-    for looks_for in (one for one in CLASSES[part] if one not in looked):
-        due = none or _not_declared(ways[0].description, looks_for, bool(gated))
+    for targets in (one for one in CLASSES[part] if one not in looked):
+        due = none or _not_declared(ways[0].description, targets, bool(gated))
         # If a broken promise prevented the programs, that is the reason: the subject lacks nothing. A reason of one
         # mode comes last, because another mode may run the program.
-        why = min(lacks.get(looks_for, [due]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))
-        if ways[0].description.lanes == 1 and looks_for not in _OF_ONE and why not in (none, BROKEN):
-            why, looks_for = "one caller; if several threads may call, declare lanes", "races"
-        left = "tested only by chance" if looks_for in by_chance else "not tested"
-        missing.setdefault((left, why), {})[looks_for] = None
+        why = min(lacks.get(targets, [due]), key=lambda one: (one != BROKEN, one in OTHER_WAYS))
+        if ways[0].description.lanes == 1 and targets not in _OF_ONE and why not in (none, BROKEN):
+            why, targets = "one caller; if several threads may call, declare lanes", "races"
+        left = "tested only by chance" if targets in by_chance else "not tested"
+        missing.setdefault((left, why), {})[targets] = None
     return [f"{left} ({why}): {'; '.join(these)}" for (left, why), these in missing.items()]
 
 

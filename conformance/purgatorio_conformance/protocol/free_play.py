@@ -52,10 +52,10 @@ _EARLY_S: Final = 0.001
 
 
 def free_programs(description: Description, part: Part) -> tuple[SmallProgram, ...]:
-    """The programs that the subject can run without pause points. A single execution in a fixed order (`volley` 1)
+    """The programs that the subject can run without pause points. A single execution in a fixed order (`releases` 1)
     needs pause points."""
     delays = delays_for(description, _FAR_NS)
-    by_number = (one for one in gate_programs(part, delays) if one.volley != 1)
+    by_number = (one for one in gate_programs(part, delays) if one.releases != 1)
     programs = itertools.chain(by_number, crossed_pairs(part, delays, description))
     fit = (one for one in programs if len(one.lanes) > 1 and one.ruled_out(description, free=True) is None)
     return tuple(itertools.islice(fit, _PROGRAMS_MOST))

@@ -37,8 +37,8 @@ _Lines = tuple[tuple[str, str], ...]
 def gate_programs(part: Part, delays: Delays) -> tuple[SmallProgram, ...]:
     numbers = _numbers(delays)
     return tuple(
-        _program(name, looks_for, lines, numbers)
-        for name, looks_for, lines in _texts()[part]
+        _program(name, targets, lines, numbers)
+        for name, targets, lines in _texts()[part]
         if delays.looks or ("needs", "looks") not in lines
     )
 
@@ -68,15 +68,13 @@ def _texts() -> Mapping[str, list[tuple[str, str, _Lines]]]:
         part, _, programs = section.partition("]\n")
         for program in re.split(r"\n(?=\S)", re.sub("^#.*\n", "", programs, flags=re.MULTILINE).strip()):
             head, *lines = program.split("\n")
-            name, _, looks_for = head.partition(": ")
+            name, _, targets = head.partition(": ")
             pairs = (line.strip().partition(" ") for line in lines)
-            found.setdefault(part, []).append(
-                (name, looks_for, tuple((key, value) for key, _, value in pairs))
-            )
+            found.setdefault(part, []).append((name, targets, tuple((key, value) for key, _, value in pairs)))
     return found
 
 
-def _program(name: str, looks_for: str, lines: _Lines, numbers: Mapping[str, int]) -> SmallProgram:
+def _program(name: str, targets: str, lines: _Lines, numbers: Mapping[str, int]) -> SmallProgram:
     lanes: list[tuple[LaneCall, ...]] = []
     more: dict[str, Any] = {"before": (), "after": ()}
     for key, value in lines:
@@ -100,7 +98,7 @@ def _program(name: str, looks_for: str, lines: _Lines, numbers: Mapping[str, int
             more["fault"] = Fault(place, whose, *map(int, nth))
         elif key == "fresh":
             more["fresh"] = True
-    return SmallProgram(name, looks_for, tuple(lanes), **more)
+    return SmallProgram(name, targets, tuple(lanes), **more)
 
 
 def _number(word: str, numbers: Mapping[str, int]) -> int:

@@ -91,7 +91,7 @@ def _new_places(
                 type(call) for lane, calls in enumerate(program.lanes) if lane != stop.lane for call in calls
             )
             call = type(program.lanes[stop.lane][stop.place])
-            met = {(point.at, point.thread, call, other, stop.beside) for point in stop.points}
+            met = {(point.at, point.thread, call, other, stop.other_at) for point in stop.points}
             if not program.enumerated or not met <= seen:
                 new.append(stop)
                 seen |= met
@@ -200,7 +200,7 @@ class Steps:
         found: list[list[PausedCall]] = []
         for (program, place), seen in zip(pairs, self._at_lines(lines, pairs, gates), strict=True):
             moved = [
-                replace(stop, lane=lane, beside=place)
+                replace(stop, lane=lane, other_at=place)
                 for stop in alone[program]
                 for lane in program.beside(stop.lane)
             ]
@@ -232,7 +232,7 @@ class Steps:
             if time.monotonic() > until_s or plays > STEPS_MOST:
                 return Orders(program, plays, cut=TOO_MANY)
             if self._plays.lines is None or self._plays.lines.adapters.isdisjoint(
-                point.line for point in (*stop.points, *stop.led)
+                point.line for point in (*stop.points, *stop.other_points)
             ):
                 self._stopped_at(program, stop)
                 plays += 1
@@ -240,10 +240,10 @@ class Steps:
         why = NO_LINE_OF_ITS_OWN if program.long else NO_NEW_LINE if program.enumerated else NO_LINE
         return Orders(program, plays, skipped="" if plays else why)
 
-    def _counted(self, program: SmallProgram, beside: str = "") -> Iterator[PausedCall]:
+    def _counted(self, program: SmallProgram, other_at: str = "") -> Iterator[PausedCall]:
         """The stops in a subject that counts its steps: each step of each call, until the call ends before the step."""
         calls = [(lane, place) for lane, place, _ in program.stepped()]
-        if beside:
+        if other_at:
             calls = [(other, place) for lane, place in calls for other in program.beside(lane)]
         few = program.schedule is Stepped.FIRST_TWICE or program.counts
         behind = program.schedule is Stepped.BEHIND_OTHER
@@ -253,15 +253,15 @@ class Steps:
                 if program.schedule is Stepped.FIRST_TWICE:
                     ways = [(first, again) for again in range(first + 1, _TWICE_WITHIN)]
                 for steps in ways:
-                    yield PausedCall(lane, place, steps, beside=beside)
+                    yield PausedCall(lane, place, steps, other_at=other_at)
                     if self._stops_made < len(steps):
                         break
                 if not self._stops_made:
                     break
         ahead = (*range(_AHEAD_MOST), *range(_AHEAD_MOST, _TWICE_WITHIN, _TWICE_WITHIN // _AHEAD_MOST))
-        for lane, first in itertools.product((1, 0), ahead) if behind and not beside else ():
+        for lane, first in itertools.product((1, 0), ahead) if behind and not other_at else ():
             for step in range(_TWICE_WITHIN):
-                yield PausedCall(lane, 0, (step,), ahead=(first,))
+                yield PausedCall(lane, 0, (step,), other_steps=(first,))
                 if self._stops_made < 2:
                     break
 
@@ -273,18 +273,18 @@ class Steps:
         count. All programs are watched first."""
         watched: list[list[tuple[PausedCall, Mapping[int, str]]]] = []
         self._plays.start(gates)
-        for program, beside in programs:
+        for program, other_at in programs:
             if watched and self._plays.clock is not None and not self._plays.broken:
                 # Otherwise a purge of earlier programs' operations may come to its lines in this program, by chance.
                 self._plays.start_anew(gates, early=True)
             watched.append(
                 [
                     (stop, self._watched(lines, program, stop))
-                    for stop in self._unwatched(program, beside)
+                    for stop in self._unwatched(program, other_at)
                     if not self._plays.broken
                 ]
             )
-            if not beside:
+            if not other_at:
                 self.tell(_WATCHING * len(watched) / len(programs))
         self._plays.come_to_rest()
         known = [
@@ -320,7 +320,7 @@ class Steps:
         found: list[PausedCall] = []
         by_lane = [[stop for stop in stops if stop.lane == lane] for lane in (0, 1)]
         for leader in itertools.chain(*(some[:: max(1, len(some) // _AHEAD_MOST)] for some in by_lane)):
-            stop = PausedCall(1 - leader.lane, 0, ahead=leader.steps, led=leader.points)
+            stop = PausedCall(1 - leader.lane, 0, other_steps=leader.steps, other_points=leader.points)
             seen = self._watched(lines, program, stop)
             self._plays.come_to_rest(early=True)
             for step in lines.seen(seen):
@@ -341,13 +341,13 @@ class Steps:
             known = lines.seen(again)
         return known
 
-    def _unwatched(self, program: SmallProgram, beside: str) -> Iterator[PausedCall]:
+    def _unwatched(self, program: SmallProgram, other_at: str) -> Iterator[PausedCall]:
         """A stop for each call of the program that can be paused, without a step yet."""
         for lane, place, call in program.stepped():
             if self._plays.clock is not None or not isinstance(call, Expiry):
                 for workers in (False, True) if isinstance(call, Expiry | Until) else (False,):
-                    for other in program.beside(lane) if beside else (lane,):
-                        yield PausedCall(other, place, workers=workers, beside=beside)
+                    for other in program.beside(lane) if other_at else (lane,):
+                        yield PausedCall(other, place, workers=workers, other_at=other_at)
 
     def _watched(self, lines: Lines, program: SmallProgram, stop: PausedCall) -> Mapping[int, str]:
         lines.watched = {}
@@ -357,16 +357,17 @@ class Steps:
     def found_again(self, program: SmallProgram, stop: PausedCall, gates: tuple[str, ...]) -> PausedCall:
         """Find the same stop after a new start of the subject. Of two watched executions, the second gives the
         lines, because some code runs only in the first."""
-        if stop.led:
-            workers = bool(stop.led[0].thread)
-            leader = PausedCall(1 - stop.lane, 0, stop.ahead, workers=workers, points=stop.led)
-            stop = replace(stop, ahead=self.found_again(program, leader, gates).steps)
+        if stop.other_points:
+            workers = bool(stop.other_points[0].thread)
+            leader = PausedCall(1 - stop.lane, 0, stop.other_steps, workers=workers, points=stop.other_points)
+            stop = replace(stop, other_steps=self.found_again(program, leader, gates).steps)
         places: dict[LineStep, int] = {}
-        for beside in dict.fromkeys(("", stop.beside)):
-            self._plays.start((*gates, *([beside] if beside else [])))
+        for other_at in dict.fromkeys(("", stop.other_at)):
+            self._plays.start((*gates, *([other_at] if other_at else [])))
             if self._plays.lines is not None:
                 watched = [
-                    self._watched(self._plays.lines, program, replace(stop, beside=beside)) for _ in range(2)
+                    self._watched(self._plays.lines, program, replace(stop, other_at=other_at))
+                    for _ in range(2)
                 ]
                 self._plays.come_to_rest()
                 places |= {
@@ -381,21 +382,21 @@ class Steps:
         if program.fresh:
             self._plays.start_anew((STEP,))
         order = PlayedOrder(program.name, (), stop)
-        play = self._plays.begun(program, order, stop.beside)
-        if stop.beside:
+        play = self._plays.begun(program, order, stop.other_at)
+        if stop.other_at:
             while play.kept is None and play.can_call(0):
                 play.make(0)
                 self._plays.settle(play)
             play.keeps = False
-        if stop.ahead:
-            play.make(1 - stop.lane, stop.ahead)
+        if stop.other_steps:
+            play.make(1 - stop.lane, stop.other_steps)
             self._plays.settle(play)
             play.kept = next(
-                (hold for hold in self._plays.session.conversation.standing() if hold.f == STEP), None
+                (hold for hold in self._plays.session.conversation.paused() if hold.f == STEP), None
             )
-        if play.kept or not stop.ahead:
+        if play.kept or not stop.other_steps:
             self._make_stopped(play, stop)
-        if play.kept in self._plays.session.conversation.standing():
+        if play.kept in self._plays.session.conversation.paused():
             self._plays.go([play.kept])
             self._plays.settle(play)
         self._make_others(play, stop.lane)
@@ -418,8 +419,8 @@ class Steps:
         conversation = self._plays.session.conversation
         for place in range(stop.place + 1):
             here = place == stop.place
-            while not play.can_call(stop.lane) and conversation.loose():
-                if play.kept in conversation.standing():
+            while not play.can_call(stop.lane) and conversation.running():
+                if play.kept in conversation.paused():
                     # The caller may wait for this thread.
                     self._plays.go([play.kept])
                 else:
@@ -433,12 +434,12 @@ class Steps:
                 if here and watching is not None:
                     watching.watch(workers=stop.workers)
                 play.make(stop.lane, stop.steps if here else ())
-            while here and watching is not None and conversation.loose():
-                standing = conversation.standing()
-                passing = [hold for hold in standing if not play.keeps_paused(hold)]
+            while here and watching is not None and conversation.running():
+                paused = conversation.paused()
+                passing = [hold for hold in paused if not play.keeps_paused(hold)]
                 if passing:
                     self._plays.go(passing)
-                elif play.kept not in standing:
+                elif play.kept not in paused:
                     self._plays.hear_on()
                 elif self._plays.is_quiet():
                     # The caller may wait for this thread.
@@ -452,9 +453,9 @@ class Steps:
             while play.can_call(other):
                 play.make(other)
                 self._plays.settle(play)
-            standing = [hold for hold in self._plays.session.conversation.standing() if hold.f == STEP]
-            if other == others[0] and play.program.schedule is Stepped.FIRST_TWICE and standing:
-                self._plays.go(standing)
+            paused = [hold for hold in self._plays.session.conversation.paused() if hold.f == STEP]
+            if other == others[0] and play.program.schedule is Stepped.FIRST_TWICE and paused:
+                self._plays.go(paused)
                 self._plays.settle(play)
 
     def _make_rest(self, play: Play) -> None:
@@ -464,7 +465,7 @@ class Steps:
             waiting = [lane for lane in range(len(play.lanes)) if play.can_call(lane)]
             if waiting:
                 play.make(waiting[0])
-            elif self._plays.session.conversation.loose():
+            elif self._plays.session.conversation.running():
                 self._plays.hear_on()
             else:
                 return

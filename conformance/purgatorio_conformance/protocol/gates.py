@@ -222,7 +222,7 @@ class GatedRun:
                     )
                     break
                 plays.in_turn(program, leap_ns)
-                done[program.looks_for] += 1
+                done[program.targets] += 1
                 left -= 1
                 self._tell(1 - left / self._effort.scope)
             cut = BROKEN if plays.broken else ""
@@ -259,12 +259,12 @@ class GatedRun:
         self._gates = tuple(place for place in description.gates if place in places)
         self._plays.start(self._gates)
         # A program with a barrier has a fixed number of executions. All orders of another are some dozens.
-        sizes = [len(one.calls()) * one.volley or 100 + len(one.calls()) for one in programs]
+        sizes = [len(one.calls()) * one.releases or 100 + len(one.calls()) for one in programs]
         for program, size in zip(programs, itertools.accumulate(sizes), strict=True):
             why = fit[program.name] or (BROKEN if self._plays.broken else None)
             if why is not None:
                 self.orders.append(Orders(program, skipped=why))
-            elif only is not None and not program.volley:
+            elif only is not None and not program.releases:
                 # A subject is slow after its start: its threads would come too late for their places.
                 self._play(program, [])
                 self._play(program, [], wanted=only.acts)
@@ -344,12 +344,12 @@ class GatedRun:
         self.orders.append(Orders(drawn, plays, cut=cut) if plays else Orders(drawn, skipped=why or ""))
 
     def _orders(self, program: SmallProgram) -> Orders:
-        if program.volley:
-            for plays in range(1, program.volley + 1):
+        if program.releases:
+            for plays in range(1, program.releases + 1):
                 self._play(program, [])
                 if self._plays.broken:
                     return Orders(program, plays, cut=BROKEN)
-            return Orders(program, program.volley)
+            return Orders(program, program.releases)
         trail: list[_Choice] = []
         plays = 0
         while True:
@@ -379,7 +379,7 @@ class GatedRun:
         made: list[_Choice] = []
         done: list[str] = []
         order = PlayedOrder(program.name, (), stop)
-        play = self._plays.begun(program, None if program.volley else order)
+        play = self._plays.begun(program, None if program.releases else order)
         if stop is not None:
             play.steps = {(stop.lane, stop.place): stop.steps}
         following = dict(enumerate(wanted))
@@ -400,7 +400,7 @@ class GatedRun:
             made.append(_Choice(min(taken, len(names) - 1), len(names)))
             done.append(names[made[-1].taken])
             order = PlayedOrder(program.name, tuple(done), stop)
-            self._plays.under_way = None if program.volley else order
+            self._plays.under_way = None if program.releases else order
             if left and goes_on and done[-1] not in goes_on:
                 left -= 1
             thread = acts[done[-1]].thread

@@ -335,8 +335,8 @@ class _RealProgram(_Program):
         waiting = self.waiting()
         owed = bool(waiting) and self.free() > 0
         # An operation that has just been completed may be about to tell that its time-out was the cause.
-        loose = bool(self._session.conversation.loose())
-        return owed or loose or any(self._waits[one] <= self.now_ns for one in waiting)
+        running = bool(self._session.conversation.running())
+        return owed or running or any(self._waits[one] <= self.now_ns for one in waiting)
 
     def _passes(self) -> bool:
         dues = [self._waits[one] for one in self.waiting()]

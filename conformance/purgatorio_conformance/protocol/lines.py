@@ -57,8 +57,8 @@ class LineStep:
 
 
 @dataclass(slots=True)
-class _Standing:
-    """A paused thread, and the call for which it was paused. `name`: for a thread of the subject's own. `told`:
+class _Paused:
+    """A paused thread, and the call for which it was paused. `name`: for a thread of the subject's own. `reported`:
     whether the pause was reported."""
 
     jvm: Jvm
@@ -66,7 +66,7 @@ class _Standing:
     call: int
     name: str
     at: Location
-    told: bool = False
+    reported: bool = False
 
     def says(self, fields: Mapping[str, object]) -> bool:
         """Whether this thread sent the message."""
@@ -102,7 +102,7 @@ class Lines:
         self._seen: dict[int, list[Location]] = {}
         self._call: int | None = None
         self._armed: set[int] = set()
-        self._standing: dict[int, _Standing] = {}
+        self._paused: dict[int, _Paused] = {}
         self._at_gates: dict[int, Mapping[str, object]] = {}
         """The `held` messages of threads at the subject's own pause points."""
         self._holds = _OWN_HOLDS
@@ -164,11 +164,11 @@ class Lines:
             self._child.say(self._begun(line))
         elif b'"m":"start"' in line:
             self._child.say(self._started(line))
-        elif b'"m":"go"' in line and (self._standing or self._at_gates):
+        elif b'"m":"go"' in line and (self._paused or self._at_gates):
             rest = self._gone_on(line)
             if rest is not None:
                 self._child.say(rest)
-        elif self._standing:
+        elif self._paused:
             self._child.say(_unsettled(orjson.loads(line)))
         else:
             self._child.say(line)
@@ -176,24 +176,24 @@ class Lines:
     def hear(self, within_s: float) -> bytes | Quiet:
         while True:
             said = self._child.hear(within_s)
-            if isinstance(said, Quiet) or (self._call is None and not self._standing):
+            if isinstance(said, Quiet) or (self._call is None and not self._paused):
                 return said
             fields = _fields(said)
             hold = fields.get("hold")
-            if isinstance(hold, int) and hold in self._standing:
-                standing = self._standing[hold]
+            if isinstance(hold, int) and hold in self._paused:
+                paused = self._paused[hold]
                 # If a thread reports a gate, and pauses at a line before it waits there, the line is in the adapter.
-                if any(standing.says(gate) for gate in self._at_gates.values()):
+                if any(paused.says(gate) for gate in self._at_gates.values()):
                     with suppress(JvmGone):
-                        self.adapters.add(standing.jvm.line(standing.at))
+                        self.adapters.add(paused.jvm.line(paused.at))
                 else:
-                    standing.told = standing.call == self._call
-                if standing.told:
+                    paused.reported = paused.call == self._call
+                if paused.reported:
                     return said
                 # The line is in the adapter, or was reached after the answer to the call: no pause.
                 self._let_go(hold)
                 continue
-            if any(one.told and one.says(fields) for one in self._standing.values()):
+            if any(one.reported and one.says(fields) for one in self._paused.values()):
                 # A paused thread sent this: the JVM ends, and has resumed all threads. Its end is heard next.
                 continue
             if fields.get("m") == "answer" and fields.get("n") == self._call:
@@ -234,7 +234,7 @@ class Lines:
                 self._armed.discard(one.request)
                 hold, self._holds = self._holds, self._holds + 1
                 name = "" if one.thread in self._lanes.values() else self._names.get(one.thread, "?")[:60]
-                self._standing[hold] = _Standing(self._jvm, one.thread, self._call, name, one.at)
+                self._paused[hold] = _Paused(self._jvm, one.thread, self._call, name, one.at)
                 said.append(self._held(self._jvm, hold, name, one.at))
                 continue
             if one.request in self._seen:
@@ -256,7 +256,7 @@ class Lines:
 
     def _started(self, line: bytes) -> bytes:
         """A run begins: its threads are new, or those of the previous run. It has no steps yet."""
-        for hold in list(self._standing):
+        for hold in list(self._paused):
             self._let_go(hold)
         self._at_gates = {}
         if self._jvm is not None:
@@ -325,10 +325,10 @@ class Lines:
         return orjson.dumps(fields | {"holds": holds}) if holds else None
 
     def _let_go(self, hold: int) -> None:
-        standing = self._standing.pop(hold, None)
-        if standing is not None:
+        paused = self._paused.pop(hold, None)
+        if paused is not None:
             with suppress(JvmGone):
-                standing.jvm.go_on(standing.thread)
+                paused.jvm.go_on(paused.thread)
 
     # Threads.
 

@@ -116,7 +116,7 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
         for number in range(_ATTEMPTS):
             session.listen(time.monotonic() + rng.randrange(*_PAUSES_NS) / 1e9)
             if number % _STARTED_AFTER == 0:
-                while session.conversation.loose():
+                while session.conversation.running():
                     session.hear_on()
                 session.start(part)
             if number % 2:

@@ -55,17 +55,17 @@ class Orders:
 class PausedCall:
     """A call, by its caller (`lane`) and its position among the caller's calls, and the steps at which it is paused.
     Without `steps`, the call is watched: its own steps, or those of the subject's own threads (`workers`). `points`:
-    the lines of the steps, in a JVM. `beside`: the pause point of the first caller, which is paused before the call and
-    resumed first. `ahead`: steps of the other caller's call, instead of a pause point; `led` has their lines."""
+    the lines of the steps, in a JVM. `other_at`: the pause point at which the other caller is paused before this call.
+    It is resumed first. `other_steps`: steps of its call instead; `other_points` has their lines."""
 
     lane: int
     place: int
     steps: tuple[int, ...] = ()
     workers: bool = False
     points: tuple[LineStep, ...] = ()
-    beside: str = ""
-    ahead: tuple[int, ...] = ()
-    led: tuple[LineStep, ...] = ()
+    other_at: str = ""
+    other_steps: tuple[int, ...] = ()
+    other_points: tuple[LineStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

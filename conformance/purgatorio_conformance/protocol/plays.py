@@ -160,15 +160,15 @@ class Plays:
         assert self.clock is not None, "it is called in virtual time"
         self.make_all([Advance(self.clock.now_ns + self.description.rounded(by_ns))])
 
-    def begun(self, program: SmallProgram, order: PlayedOrder | None, beside: str = "") -> Play:
+    def begun(self, program: SmallProgram, order: PlayedOrder | None, keeps_at: str = "") -> Play:
         """Begin the next execution with the calls before the callers. `order`: its order, if it can be executed again.
-        The first thread that comes to the pause point `beside` stays paused there."""
+        The first thread that comes to the pause point `keeps_at` stays paused there."""
         # A requested error of an earlier program does not excuse an error in this one.
         self.session.conversation.fails = False
         self._said = 0
         self._begun_ns = 0 if self.clock is None else self.clock.now_ns
         self._asked_ns = {}
-        play = Play(self, program, len(self.played) + 1, beside)
+        play = Play(self, program, len(self.played) + 1, keeps_at)
         self.under_way = order
         self.make_all(play.named.before, play)
         return play
@@ -320,16 +320,16 @@ class Plays:
     def let_go(self, play: Play | None = None) -> None:
         """Resume all threads until they have returned, except for an expiry that must come later in this execution."""
         while True:
-            standing = self.session.conversation.standing()
-            if passing := [hold for hold in standing if play is None or not play.early(hold)]:
+            paused = self.session.conversation.paused()
+            if passing := [hold for hold in paused if play is None or not play.early(hold)]:
                 self.go(passing)
-            elif not self.session.conversation.loose():
+            elif not self.session.conversation.running():
                 return
-            elif not standing:
+            elif not paused:
                 self.hear_on()
             elif self.is_quiet():
                 # The open calls need the thread that is paused at this expiry.
-                self.go(standing)
+                self.go(paused)
 
     def _hear(self, within_s: float) -> Incoming | None:
         self._count_what_is_said()
@@ -355,18 +355,18 @@ class Plays:
         comes."""
         conversation = self.session.conversation
         while True:
-            passing = [hold for hold in conversation.standing() if not play.keeps_paused(hold)]
+            passing = [hold for hold in conversation.paused() if not play.keeps_paused(hold)]
             for hold in passing:
-                if hold in conversation.standing():
+                if hold in conversation.paused():
                     self.go([hold])
             if passing:
                 # During `go`, another thread may have been paused, and its message comes only once.
                 continue
-            if not conversation.loose():
+            if not conversation.running():
                 return
             asked_s = time.monotonic()
             if self._hear(_GLANCE_S) is None and self.is_quiet():
-                if play.program.looks_for != ANY and self._gives_up():
+                if play.program.targets != ANY and self._gives_up():
                     continue
                 return
             self._slowest_s = max(time.monotonic() - asked_s, 0.95 * self._slowest_s)
@@ -376,7 +376,7 @@ class Plays:
         while messages come."""
         while True:
             acts = play.acts()
-            if not self.session.conversation.loose():
+            if not self.session.conversation.running():
                 return acts
             if acts and (wanted is None or wanted in acts or not self.comes()):
                 return acts
@@ -391,9 +391,9 @@ class Plays:
         set of calls and pauses, the driver waits until no message comes, or `_WAITS_MOST` times: on a busy machine, the
         message may be from a slow thread. The driver does not wait if a thread of the subject's own is paused: all
         calls wait for it."""
-        standing = self.session.conversation.standing()
-        situation = (*self.session.conversation.unanswered(), *(hold.f for hold in standing))
-        of_lanes = standing and all(hold.thread.startswith("caller-") for hold in standing)
+        paused = self.session.conversation.paused()
+        situation = (*self.session.conversation.unanswered(), *(hold.f for hold in paused))
+        of_lanes = paused and all(hold.thread.startswith("caller-") for hold in paused)
         if self.clock is None or not of_lanes or self._waited[situation] >= _WAITS_MOST:
             return False
         heard = self._hear(_EXPIRY_GIVES_UP_S if "advance" in situation else _GIVES_UP_S) is not None
@@ -431,7 +431,7 @@ class Plays:
         conversation = self.session.conversation
         number = self.session.ask(Go(tuple(hold.number for hold in holds), int(fail) or None))
         while conversation.is_open(number):
-            at_lines = [hold.number for hold in conversation.standing() if hold.f == STEP]
+            at_lines = [hold.number for hold in conversation.paused() if hold.f == STEP]
             if self.lines is None or not at_lines:
                 self.hear_on()
             elif self._hear(_TAKES_NOTE_S) is None:
@@ -524,7 +524,7 @@ class Plays:
         passes_ns = self.description.rounded(2 * delay_ns + self.late_ns) if drains else delay_ns
         self.ask(Advance(self.clock.now_ns + passes_ns))
         conversation = self.session.conversation
-        while not conversation.standing() and conversation.loose():
+        while not conversation.paused() and conversation.running():
             self.hear_on()
         # The advance may wait for the paused thread, and so does the stop.
         while self.comes():
@@ -534,9 +534,9 @@ class Plays:
         while self.comes():
             pass
         # A stopped subject need not answer the advance. If it only halts, its threads may go on after its answer.
-        while conversation.is_open(stop) or conversation.standing() or (not drains and self.comes()):
-            if standing := conversation.standing():
-                self.go(standing)
+        while conversation.is_open(stop) or conversation.paused() or (not drains and self.comes()):
+            if paused := conversation.paused():
+                self.go(paused)
             elif conversation.is_open(stop):
                 self.hear_on()
         if drains and time.monotonic() - began_s < _STOPS_S:
@@ -548,10 +548,10 @@ class Plays:
 
 
 class Play:
-    """One execution of a program. `beside`: of the threads that come to this pause point while `keeps` is set, only the
-    first one stays paused (`kept`). Without it, a thread pauses at each pause point of the program."""
+    """One execution of a program. `keeps_at`: of the threads that come to this pause point while `keeps` is set,
+    only the first one stays paused (`kept`). Without it, a thread pauses at each pause point of the program."""
 
-    def __init__(self, plays: Plays, program: SmallProgram, number: int, beside: str = "") -> None:
+    def __init__(self, plays: Plays, program: SmallProgram, number: int, keeps_at: str = "") -> None:
         self.plays = plays
         self.program = program
         self.number = number
@@ -575,7 +575,7 @@ class Play:
         """The numbers of the pauses at steps."""
         self.passes = False
         """Whether threads at steps are resumed."""
-        self.beside, self.keeps = beside, bool(beside)
+        self.keeps_at, self.keeps = keeps_at, bool(keeps_at)
         self.kept: Hold | None = None
         self.steps: dict[tuple[int, int], tuple[int, ...]] = {}
         """The steps at which calls pause, by caller and place among the caller's calls."""
@@ -596,9 +596,9 @@ class Play:
         mine = hold.id is None or hold.id.startswith(f"p{self.number}-")
         if not mine or not (self.program.pauses_at(*self._where(hold)) or self.early(hold)):
             return False
-        if self.keeps and hold.f == self.beside:
+        if self.keeps and hold.f == self.keeps_at:
             self.kept = self.kept or hold
-        return not self.beside or hold is self.kept or self.early(hold)
+        return not self.keeps_at or hold is self.kept or self.early(hold)
 
     def early(self, hold: Hold) -> bool:
         """Whether the thread is about to run an expiry that must come later."""
@@ -608,20 +608,20 @@ class Play:
         """The possible next actions, by names that are the same in each execution of the program. Empty if the
         execution has ended, or if all remaining calls wait forever."""
         conversation = self.plays.session.conversation
-        standing = [hold for hold in conversation.standing() if not self.early(hold)]
+        paused = [hold for hold in conversation.paused() if not self.early(hold)]
         calls = {f"lane {lane}": self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)}
         if isinstance(self.program.schedule, Barrier | InTurn):
             if calls:
                 lane = next(iter(calls))
                 return {lane: calls[lane]}
             # A callback that fails is resumed alone.
-            if standing and self.program.fault:
-                return {"all": self._go(standing[0])}
-            return {"all": NextAction(lambda: self.plays.go(standing))} if standing else {}
-        places = [" ".join(self._where(hold)) for hold in standing]
+            if paused and self.program.fault:
+                return {"all": self._go(paused[0])}
+            return {"all": NextAction(lambda: self.plays.go(paused))} if paused else {}
+        places = [" ".join(self._where(hold)) for hold in paused]
         goes = {
             f"{place} {places[:number].count(place)}": self._go(hold)
-            for number, (hold, place) in enumerate(zip(standing, places, strict=True))
+            for number, (hold, place) in enumerate(zip(paused, places, strict=True))
         }
         return goes | calls
 
@@ -658,8 +658,8 @@ class Play:
 
     def _place(self, call: Inside) -> Hold | None:
         """The innermost pause of a thread in the operation's callback, if the call can be made there."""
-        standing = self.plays.session.conversation.standing()
-        there = (one for one in reversed(standing) if one.id == call.id and call.at in ("", one.f))
+        paused = self.plays.session.conversation.paused()
+        there = (one for one in reversed(paused) if one.id == call.id and call.at in ("", one.f))
         return next((one for one in there if call.nth in (None, self.came.get(one.number))), None)
 
     def _call(self, lane: int) -> NextAction:

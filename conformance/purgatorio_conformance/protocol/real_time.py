@@ -48,7 +48,7 @@ def drive_real(
         for _ in range(_STARTS):
             if reach.first_of_levels(real=True) or conversation.pending:
                 break
-            while session.conversation.loose():
+            while session.conversation.running():
                 # A thread of the subject is still inside a task. Its reports do not belong to the next start.
                 session.hear_on()
             session.start(part)

@@ -438,21 +438,21 @@ class _Words:
         pauses = ((inside.place, inside.whose),) if inside else ()
         return replace(program, lanes=((*first, *last), *of_callback), pauses=pauses, schedule=InTurn())
 
-    def _made(self, recipe: _Recipe, looks_for: str) -> tuple[SmallProgram, list[str]]:
+    def _made(self, recipe: _Recipe, targets: str) -> tuple[SmallProgram, list[str]]:
         """The program without pause points and last calls; and the tasks or operations that exist at its end."""
         inside = recipe.inside
         lanes = [tuple(call for step in lane for call in step.calls) for lane in recipe.lanes]
         fault: Fault | None = None
         if inside is not None:
-            looks_for = CALLBACK
+            targets = CALLBACK
             if inside.step.fails:
-                looks_for, fault = ERRORS, inside.fault
+                targets, fault = ERRORS, inside.fault
             else:
                 lanes.append(inside.calls())
         there = [*recipe.start.there, *(step.adds for step in recipe.steps() if step.adds)]
         order = EveryOrder(_SWITCHES_MOST)
         before = recipe.start.calls
-        return SmallProgram(recipe.name, looks_for, tuple(lanes), (), before, (), order, fault), there
+        return SmallProgram(recipe.name, targets, tuple(lanes), (), before, (), order, fault), there
 
     # Two callers.
 

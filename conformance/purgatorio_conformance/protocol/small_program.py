@@ -84,7 +84,7 @@ _BY_KINDS: Final = (
 
 
 def class_of(kinds: Set[str]) -> str:
-    return next(looks_for for needed, looks_for in _BY_KINDS if needed <= kinds)
+    return next(targets for needed, targets in _BY_KINDS if needed <= kinds)
 
 
 _SOON_OVER_NS: Final = 100 * MS
@@ -185,11 +185,11 @@ class Fault:
 class SmallProgram:
     """A few calls for two or three callers (`lanes`). A lane whose calls all come from `Inside` callbacks needs no
     caller of the subject. During `before` and `after`, no thread is paused. After a `fault`, another caller makes a
-    call, which waits forever if the fault left a lock held. `looks_for`: the class of bugs. `pauses`: the pause points.
+    call, which waits forever if the fault left a lock held. `targets`: the class of bugs. `pauses`: the pause points.
     Without any, only steps are used. `fresh`: each execution has a new subject."""
 
     name: str
-    looks_for: str
+    targets: str
     lanes: tuple[tuple[LaneCall, ...], ...]
     pauses: tuple[Pause, ...] = ()
     before: tuple[Call | Until, ...] = ()
@@ -204,7 +204,7 @@ class SmallProgram:
         return tuple(one if isinstance(one, str) else one[0] for one in self.pauses)
 
     @property
-    def volley(self) -> int:
+    def releases(self) -> int:
         """The number of barrier releases; 0 for other schedules."""
         return self.schedule.times if isinstance(self.schedule, Barrier) else 0
 
@@ -310,7 +310,7 @@ class SmallProgram:
             and Force("op") in self.lanes[0]
         ):
             return "its timer is tested alone"
-        if self.volley or self.fault or any(isinstance(call, Inside) for call in self.calls()):
+        if self.releases or self.fault or any(isinstance(call, Inside) for call in self.calls()):
             return "no calls of lanes alone"
         if self.long and self.places:
             return "too many calls before it"
@@ -338,7 +338,7 @@ class SmallProgram:
     def _lacking(self, description: Description) -> str | None:
         few = not self.places and max(map(len, self.lanes)) <= _BEFORE_MOST
         most = _GARBAGE_MOST_AT_LINES if few else _GARBAGE_MOST
-        if self.looks_for == PURGE and (description.purge_interval or 0) > most:
+        if self.targets == PURGE and (description.purge_interval or 0) > most:
             return f"{INTERVAL_ABOVE} {most:,}"
         calls = [call.call if isinstance(call, Inside) else call for call in self.calls()]
         needed = [_NEEDED.get(type(call)) for call in calls] + ["failing"] * bool(self.fault)
