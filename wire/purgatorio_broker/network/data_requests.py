@@ -76,20 +76,20 @@ def produce(node: Node, request: Request) -> None:
             batches[partition] = new
             if acks:
                 taken[partition] = header.written
-    unknown = any(one.topic is None for one in asked)
-    closes = acks == 0 and bool(refused or unknown)
-    sent = _Produced(node, request.reply, asked, refused, again, taken, {*batches, *waits}, closes, now_ms)
+    sent = _Produced(node, request.reply, asked, refused, again, taken, {*batches, *waits}, now_ms)
     producer, timeout_ms = within[0].producer if within else "", request.fields.ms("timeout")
     try:
         if waits:
             node.manager.await_replicas(timeout_ms, waits, sent.came)
-        node.layer.produce(timeout_ms, acks, batches, sent.send, sent.close, producer)
+        node.layer.produce(timeout_ms, acks, batches, sent.send, request.reply.close, producer)
     finally:
         for header in within:
             if header.producer:
                 node.transactions.wrote(header.written.producer_id)
-    if acks == 0:
-        sent.none()
+    if acks == 0:  # nothing is sent if all appends succeeded
+        if refused or any(one.topic is None for one in asked):
+            request.reply.close()
+        request.reply.nothing()
 
 
 def _added(node: Node, request: Request, partition: TopicPartition, header: BatchHeader) -> ErrorCode:
@@ -141,7 +141,6 @@ class _Produced:
     _again: Mapping[TopicPartition, BatchHeader]
     _taken: Mapping[TopicPartition, Written]
     _awaited: AbstractSet[TopicPartition]
-    _closes: bool
     _now_ms: int
     _lock: Lock = field(default_factory=Lock)
     _results: dict[TopicPartition, ProduceResult] = field(default_factory=dict)
@@ -157,15 +156,6 @@ class _Produced:
             if self._awaited > {*self._results}:
                 return
         self._reply.send(lambda: self._answer(self._results))
-
-    def close(self) -> None:
-        self._reply.close()
-
-    def none(self) -> None:
-        """Sends nothing if all appends succeeded (acks=0)."""
-        if self._closes:
-            self._reply.close()
-        self._reply.nothing()
 
     def _answer(self, results: Mapping[TopicPartition, ProduceResult]) -> Values:
         def entry(one: NamedPart) -> Values:
@@ -266,8 +256,19 @@ def fetch(node: Node, request: Request) -> None:
     }
     if replica >= 0:
         node.heard_of(replica)
-    sent = _Fetched(node, request.reply, asked, session, params.isolation, epoch <= 0)
-    node.layer.fetch(params, wanted, sent.send)
+
+    def answer(results: Mapping[TopicPartition, FetchResult]) -> Values:
+        told = [
+            (one, _no_data(ErrorCode.unknown_topic_id.value) if one.topic is None
+             else _fetched(node, one, results[one.place], params.isolation))
+            for one in asked
+        ]  # fmt: skip
+        if session is None:
+            return {"responses": grouped(told)}
+        news = [(one, said) for one, said in told if session.news(place_of(one), said, whole=epoch <= 0)]
+        return {"session_id": session.id, "responses": grouped(news)}
+
+    node.layer.fetch(params, wanted, lambda results: request.reply.send(lambda: answer(results)))
 
 
 def _session(
@@ -290,49 +291,22 @@ def _all_of(node: Node, session: FetchSession) -> list[NamedPart]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Fetched:
-    _node: Node
-    _reply: Reply
-    _asked: Sequence[NamedPart]
-    _session: FetchSession | None
-    _isolation: Isolation
-    _whole: bool
-
-    def send(self, results: Mapping[TopicPartition, FetchResult]) -> None:
-        self._reply.send(lambda: self._answer(results))
-
-    def _answer(self, results: Mapping[TopicPartition, FetchResult]) -> Values:
-        told = [(one, self._entry(one, results)) for one in self._asked]
-        if self._session is None:
-            return {"responses": grouped(told)}
-        news = [
-            (one, said) for one, said in told if self._session.news(place_of(one), said, whole=self._whole)
-        ]
-        return {"session_id": self._session.id, "responses": grouped(news)}
-
-    def _entry(self, one: NamedPart, results: Mapping[TopicPartition, FetchResult]) -> Values:
-        if one.topic is None:
-            return _no_data(ErrorCode.unknown_topic_id.value)
-        partition, result = one.place, results[one.place]
-        ends = result.data.ends
-        if result.error is not Error.NONE:
-            return _no_data(code_of(result.error))
-        values: dict[str, object] = {
-            "error_code": 0, "high_watermark": ends.high_watermark.offset if ends is not None else -1,
-            "last_stable_offset": ends.last_stable.offset if ends is not None else -1,
-            "log_start_offset": _start(self._node, partition), "records": stored(result.data.records),
-            "aborted_transactions": self._aborted(result) if self._isolation is Isolation.COMMITTED else None,
-        }  # fmt: skip
-        if result.data.diverging is not None:
-            end = result.data.diverging
-            values["diverging_epoch"] = {"epoch": end.epoch, "end_offset": end.end_offset}
-        return values
-
-    @staticmethod
-    def _aborted(result: FetchResult) -> list[Values]:
-        """The aborted transactions: the producers, and the first offsets of their records."""
-        return [{"producer_id": int(one.producer), "first_offset": one.first} for one in result.data.aborted]
+def _fetched(node: Node, one: NamedPart, result: FetchResult, isolation: Isolation) -> Values:
+    """The response of a partition."""
+    ends, diverging = result.data.ends, result.data.diverging
+    if result.error is not Error.NONE:
+        return _no_data(code_of(result.error))
+    values: dict[str, object] = {
+        "error_code": 0, "high_watermark": ends.high_watermark.offset if ends is not None else -1,
+        "last_stable_offset": ends.last_stable.offset if ends is not None else -1,
+        "log_start_offset": _start(node, one.place), "records": stored(result.data.records),
+        "aborted_transactions": [
+            {"producer_id": int(one.producer), "first_offset": one.first} for one in result.data.aborted
+        ] if isolation is Isolation.COMMITTED else None,
+    }  # fmt: skip
+    if diverging is not None:
+        values["diverging_epoch"] = {"epoch": diverging.epoch, "end_offset": diverging.end_offset}
+    return values
 
 
 def _no_data(code: int) -> Values:

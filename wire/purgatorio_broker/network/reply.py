@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
-from threading import Lock
 from typing import Final
 
 from purgatorio_broker.network.fields import Fields, Values
@@ -25,34 +24,24 @@ CLOSE: Final = Response(None, close=True)
 
 
 class Reply:
-    """The first call decides the response and returns True. Later calls have no effect and return False. No call
-    blocks."""
+    """The first call decides the response, and later calls have no effect. No call blocks, but for `wait`, which is
+    called once."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._decided = False
         self._outcomes: SimpleQueue[Response] = SimpleQueue()
 
-    def send(self, make: Make) -> bool:
-        return self._decide(Response(make))
+    def send(self, make: Make) -> None:
+        self._outcomes.put(Response(make))
 
-    def nothing(self) -> bool:
-        return self._decide(NOTHING)
+    def nothing(self) -> None:
+        self._outcomes.put(NOTHING)
 
-    def close(self) -> bool:
+    def close(self) -> None:
         """Close the connection instead of an answer."""
-        return self._decide(CLOSE)
+        self._outcomes.put(CLOSE)
 
     def wait(self) -> Response:
         return self._outcomes.get()
-
-    def _decide(self, outcome: Response) -> bool:
-        with self._lock:
-            if self._decided:
-                return False
-            self._decided = True
-        self._outcomes.put(outcome)
-        return True
 
 
 @dataclass(frozen=True, slots=True)
