@@ -60,23 +60,19 @@ class Delivered:
     lock: TimerTask | None = None
 
 
+@dataclass(eq=False)
 class SharePartition:
     """A partition without acquired records. The next record to be acquired is at offset 0. `timer`: for the acquisition
     locks."""
 
-    def __init__(
-        self,
-        partition: TopicPartition,
-        limits: ShareLimits,
-        timer: Timer,
-        timed_out: Callable[[TopicPartition], object],
-        sync: Sync,
-    ) -> None:
-        self.partition = partition
-        self._limits = limits
-        self._timer = timer
-        self._timed_out = timed_out
-        self._sync = sync
+    partition: TopicPartition
+    _limits: ShareLimits
+    _timer: Timer
+    _timed_out: Callable[[TopicPartition], object]
+    _sync: Sync
+
+    def __post_init__(self) -> None:
+        sync = self._sync
         self._lock: Lock = sync.lock("share-partition")
         self._fetching: Cell[bool] = sync.cell(False, "share.fetching")
         self._start: Cell[int] = sync.cell(0, "share.start")

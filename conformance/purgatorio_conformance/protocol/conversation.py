@@ -13,7 +13,7 @@ makes (`hold`) are recorded on this thread, inside the callback.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -188,14 +188,15 @@ class Conversation:
         self._recorder = recorder
         self._reports = frozenset(reports)
         self._virtual = clock is not None
-        self._next = first
+        self.calls = first
         self._open: dict[int, _OpenCall] = {}
         self._busy: dict[int, int] = {}
         self._operations: dict[str, _Operation] = {}
         self._logs: dict[str, ThreadLog] = {}
         self._stacks: dict[str, list[_Entered]] = {}
         self._gates: frozenset[str] = frozenset()
-        self._holds: dict[int, Hold] = {}
+        self.holds: dict[int, Hold] = {}
+        """The paused threads, by the numbers of their pauses, in order of arrival."""
         self._held_before: set[int] = set()
         self._named: bool | None = None
         """Whether any event named its call; None before the first event."""
@@ -218,11 +219,7 @@ class Conversation:
         """Describe the calls that ended with an error that the driver did not request. Empty if there are none."""
         if not self._errors:
             return ""
-        return f"{self._errors:,} of {self._next:,} calls ended with an error, the first of them {self._first_error}"
-
-    @property
-    def calls(self) -> int:
-        return self._next
+        return f"{self._errors:,} of {self.calls:,} calls ended with an error, the first of them {self._first_error}"
 
     def doubted(self) -> list[str]:
         return self.doubts.found(self._reports)
@@ -232,7 +229,7 @@ class Conversation:
 
     def under_way(self) -> str | None:
         """Describe the calls without an answer: the oldest call, any `go` or `stop`, and any call inside a callback."""
-        made_at = {hold.making: f", from within {hold.f}" for hold in self._holds.values()}
+        made_at = {hold.making: f", from within {hold.f}" for hold in self.holds.values()}
         told = [
             f"call {number} ({call_name(one.call)}{made_at.get(number, '')})"
             for place, (number, one) in enumerate(self._open.items())
@@ -320,11 +317,6 @@ class Conversation:
     def free(self, lane: int) -> bool:
         return lane not in self._busy
 
-    @property
-    def holds(self) -> Mapping[int, Hold]:
-        """The paused threads, by the numbers of their pauses, in order of arrival."""
-        return self._holds
-
     def running(self) -> frozenset[str]:
         """The threads with an open call, or inside a function, that are not paused: they run, or wait for another
         thread. If this is empty, no event comes until the next call."""
@@ -334,7 +326,7 @@ class Conversation:
 
     def paused(self) -> list[Hold]:
         """The paused threads that make no call, and so can be resumed."""
-        return [hold for hold in self._holds.values() if hold.making is None]
+        return [hold for hold in self.holds.values() if hold.making is None]
 
     def under_add(self, task: str) -> bool:
         return any(isinstance(one.call, Add) for one in self._setting(task))
@@ -347,7 +339,7 @@ class Conversation:
     def makes_sense(self, call: Call) -> bool:
         """Whether a cancel, force, reset or go names a known task, operation or pause. True for any other call."""
         if isinstance(call, Go):
-            return all(hold in self._holds and self._holds[hold].making is None for hold in call.holds)
+            return all(hold in self.holds and self.holds[hold].making is None for hold in call.holds)
         return not isinstance(call, (Cancel, Force, Reset)) or call.id in self.known
 
     def ask(
@@ -364,15 +356,15 @@ class Conversation:
         where the call pauses.
         """
         call = self.as_declared(call)
-        number, self._next = self._next, self._next + 1
+        number, self.calls = self.calls, self.calls + 1
         of_lane: int | None = None
         if hold is not None:
-            standing = self._holds[hold]
-            assert self._innermost(standing.thread) is standing, "it is paused at an inner gate"
-            assert standing.making is None, "it has a call under way"
-            standing.making = number
+            paused = self.holds[hold]
+            assert self._innermost(paused.thread) is paused, "it is paused at an inner gate"
+            assert paused.making is None, "it has a call under way"
+            paused.making = number
             # Another thread may have had this log before.
-            log = next(log for log in self._logs.values() if log.name == standing.thread)
+            log = next(log for log in self._logs.values() if log.name == paused.thread)
         else:
             log = self._log(f"caller-{lane}")
             if isinstance(call, Go):
@@ -437,10 +429,10 @@ class Conversation:
     def _let_go(self, call: Go) -> None:
         if call.fail:
             self.fails = True
-            self.spoilt.update(self._holds[gone].id for gone in call.holds)
+            self.spoilt.update(self.holds[gone].id for gone in call.holds)
         for gone in call.holds:
-            assert self._holds[gone].making is None, "it has a call under way"
-            del self._holds[gone]
+            assert self.holds[gone].making is None, "it has a call under way"
+            del self.holds[gone]
 
     def _earliest_t(self, hold: int | None = None) -> int:
         """The earliest time that the subject's clock may show: if an `advance` has no answer, the time before it. If a
@@ -448,7 +440,7 @@ class Conversation:
         now_t = self._recorder.clock_ns()
         moving = (one.asked_t for one in self._open.values() if isinstance(one.call, Advance))
         since_t = min(now_t, next(moving, MAX_INT))
-        place = None if hold is None else self._holds[hold]
+        place = None if hold is None else self.holds[hold]
         told = self._operations.get(place.id or "") if place and place.f == "timer_fire" else None
         early_ns = None if self.description is None else self.description.early_ns
         if told is None or told.delay_ns is None or told.anew or early_ns is None:
@@ -457,9 +449,9 @@ class Conversation:
 
     def _innermost(self, thread: str) -> Hold | None:
         """The innermost pause of a thread. A paused thread that makes a call may be paused again inside it."""
-        if not self._holds:
+        if not self.holds:
             return None
-        return next((hold for hold in reversed(self._holds.values()) if hold.thread == thread), None)
+        return next((hold for hold in reversed(self.holds.values()) if hold.thread == thread), None)
 
     def _is_paused(self, thread: str) -> bool:
         hold = self._innermost(thread)
@@ -525,16 +517,16 @@ class Conversation:
             if asked is None or not asked.pauses:
                 raise Misbehaved("rubbish", "it is paused at a step that its call did not request")
             asked.pauses -= 1
-        if len(self._holds) >= _MAX_HOLDS:
+        if len(self.holds) >= _MAX_HOLDS:
             raise Misbehaved("flood", f"more than {_MAX_HOLDS} paused threads")
         self.doubts.met = self.doubts.met or bool(self.paused())
         self._held_before.add(said.hold)
-        self._holds[said.hold] = Hold(said.hold, thread, said.f, said.id)
+        self.holds[said.hold] = Hold(said.hold, thread, said.f, said.id)
 
     def _close(self, number: int) -> _OpenCall:
         ended = self._open.pop(number, None)
         if ended is None:
-            if number < self._next:
+            if number < self.calls:
                 raise Misbehaved("answered-twice", f"call {number} was answered before")
             raise Misbehaved("wrong-id", f"an answer to call {number}, which the driver never made")
         hold = None if isinstance(ended.call, Go) else self._innermost(ended.log.name)
@@ -613,7 +605,7 @@ class Conversation:
             case Start():
                 # A thread of the subject may have been paused, or in a callback, after the driver's last read.
                 self._gates = frozenset(call.gates)
-                self._holds.clear()
+                self.holds.clear()
                 self._stacks.clear()
             case Describe():
                 raise Misbehaved("rubbish", "the answer to `describe` is not a description")
@@ -774,7 +766,7 @@ class Conversation:
                     "wrong-id",
                     f"an event of {said.id!r} during call {said.during}, not under way"
                     + ", which is answered: report what a call causes before its answer"
-                    * (said.during < self._next),
+                    * (said.during < self.calls),
                 )
             return within.log
         logs = {one.log.name: one.log for one in self._open.values() if not isinstance(one.call, Go)}
@@ -813,7 +805,7 @@ class Conversation:
     def _idle(self) -> str | None:
         """The subject's thread whose last event is oldest, of those in no function and not paused. A pool may use a new
         thread name for each task. So the events of a new thread are recorded on this old thread."""
-        paused = {hold.thread for hold in self._holds.values()}
+        paused = {hold.thread for hold in self.holds.values()}
         own = ((name, log.name) for name, log in self._logs.items() if name.startswith("subject/"))
         return next((name for name, of in own if not self._stacks.get(of) and of not in paused), None)
 

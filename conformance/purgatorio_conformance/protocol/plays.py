@@ -13,7 +13,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_conformance.protocol.conversation import Hold
@@ -96,52 +96,43 @@ class NextAction:
     within: bool = False
 
 
+@dataclass(eq=False)
 class Plays:
     """Runs the executions of one run, in sequence. `lines`: the subject's lines, if its steps are lines. `judge`
     returns whether the events so far break a promise."""
 
-    def __init__(
-        self,
-        session: Session,
-        description: Description,
-        part: Part,
-        *,
-        lines: Lines | None = None,
-        judge: Callable[[], bool] | None = None,
-    ) -> None:
-        self.session = session
-        self.description = description
-        self.part = part
-        self.clock = clock = session.conversation.clock
-        self.lines = lines
-        self.delays = (
-            delays_for(description, _FAR_REAL_NS, _PURGE_REAL_NS)
-            if clock is None
-            else delays_for(description, _FAR_NS)
-        )
-        self.late_ns = late_for(description)
-        self.played: list[PlayedOrder] = []
-        """The executions so far. The first has the number 1."""
-        self.rested = 0
-        """The number of executions until the last moment at which nothing was pending."""
-        self.under_way: PlayedOrder | None = None
-        """The execution that has not ended. None for a barrier release, because a second run cannot repeat it."""
-        self.in_turn_now: PlayedOrder | None = None
-        """The execution of `in_turn` that has not ended."""
-        self.erred: PlayedOrder | None = None
-        """The first execution in which a call ended with an unrequested error."""
-        self.broken = False
-        """Whether a promise was found broken: then no new execution begins."""
-        self._judge = judge
-        self._judged_at: float = _JUDGED_FIRST
-        self._slowest_s = 0.0
-        self._latest_s = _EXPIRY_LATE_S / 5
-        self._waited: Counter[tuple[str, ...]] = Counter()
-        self._circles = 0
-        self._said = 0
-        self._begun_ns = 0
-        self._asked_ns: dict[str, int] = {}
-        """In virtual time, the time of the last request for each task or operation of an execution."""
+    session: Session
+    description: Description
+    part: Part
+    lines: Lines | None = None
+    judge: Callable[[], bool] | None = None
+    played: list[PlayedOrder] = field(default_factory=list)
+    """The executions so far. The first has the number 1."""
+    rested: int = 0
+    """The number of executions until the last moment at which nothing was pending."""
+    under_way: PlayedOrder | None = None
+    """The execution that has not ended. None for a barrier release, because a second run cannot repeat it."""
+    in_turn_now: PlayedOrder | None = None
+    """The execution of `in_turn` that has not ended."""
+    erred: PlayedOrder | None = None
+    """The first execution in which a call ended with an unrequested error."""
+    broken: bool = False
+    """Whether a promise was found broken: then no new execution begins."""
+    _judged_at: float = field(default_factory=lambda: _JUDGED_FIRST)
+    _slowest_s: float = 0.0
+    _latest_s: float = _EXPIRY_LATE_S / 5
+    _waited: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    _circles: int = 0
+    _said: int = 0
+    _begun_ns: int = 0
+    _asked_ns: dict[str, int] = field(default_factory=dict)
+    """In virtual time, the time of the last request for each task or operation of an execution."""
+
+    def __post_init__(self) -> None:
+        self.clock = self.session.conversation.clock
+        fars = (_FAR_REAL_NS, _PURGE_REAL_NS) if self.clock is None else (_FAR_NS,)
+        self.delays = delays_for(self.description, *fars)
+        self.late_ns = late_for(self.description)
 
     def start(self, gates: tuple[str, ...]) -> None:
         self.session.start(self.part, gates)
@@ -191,9 +182,9 @@ class Plays:
         self._look_for_broken()
 
     def _look_for_broken(self) -> None:
-        if self._judge is not None and not self.broken and len(self.played) >= self._judged_at:
+        if self.judge is not None and not self.broken and len(self.played) >= self._judged_at:
             self._judged_at *= _JUDGED_AGAIN
-            self.broken = self._judge()
+            self.broken = self.judge()
 
     def in_turn(self, program: SmallProgram, leap_ns: int) -> None:
         """Run one caller's calls in a subject that is started again. Then let time pass until all operations have
@@ -297,7 +288,7 @@ class Plays:
             self.let_go()
         if late:
             self.come_to_rest()
-            self.broken = self.broken or (self._judge is not None and self._judge())
+            self.broken = self.broken or (self.judge is not None and self.judge())
 
     def make_all(self, calls: Sequence[LaneCall], play: Play | None = None, lane: int = 0) -> None:
         """Resume all threads. Then make the calls in sequence by this caller. No thread stays paused, except before an

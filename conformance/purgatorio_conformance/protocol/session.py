@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from typing import Final, Protocol
 
@@ -83,6 +83,7 @@ def noted(lines: list[str]) -> Listener:
     return lambda way, line: lines.append(f"{way} {line.decode(errors='replace')}")
 
 
+@dataclass(eq=False)
 class Session:
     """Calls to one peer: one at a time with `call`, or several open calls with `ask` and `listen`.
 
@@ -90,27 +91,21 @@ class Session:
     recorded events: a long run must not be held in memory. `channel`: what passes the lines on, if not the child.
     """
 
-    def __init__(
-        self,
-        child: Peer,
-        conversation: Conversation,
-        limits: ChildLimits,
-        listener: Listener | None = None,
-        flush: Callable[[], None] | None = None,
-        channel: Channel | None = None,
-    ) -> None:
-        self.conversation = conversation
-        self._child = child
-        self._channel = channel or child
-        self._limits = limits
-        self._listener = listener
-        self._flush = flush
-        self._stopped = False
-        self.heard = 0
-        """Lines from the subject so far."""
-        self._slowest_s = 0.0
-        self._quiet_since_s = time.monotonic()
-        self._granted = 1
+    _child: Peer
+    conversation: Conversation
+    _limits: ChildLimits
+    _listener: Listener | None = None
+    _flush: Callable[[], None] | None = None
+    channel: InitVar[Channel | None] = None
+    heard: int = 0
+    """Lines from the subject so far."""
+    _stopped: bool = False
+    _slowest_s: float = 0.0
+    _quiet_since_s: float = field(default_factory=time.monotonic)
+    _granted: int = 1
+
+    def __post_init__(self, channel: Channel | None) -> None:
+        self._channel = channel or self._child
 
     def ask(
         self,

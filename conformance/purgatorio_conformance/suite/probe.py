@@ -21,30 +21,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from purgatorio_conformance.suite.stage import Stage
 
 
+@dataclass(eq=False)
 class Probe:
     """The suite's object for one operation. `id` is unique in its run. The operation waits under `keys` for
     `delay_ns`. `units`: the number of units that it waits for, if the promise offers `amounts`."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        id: str,
-        keys: tuple[str, ...],
-        delay_ns: int,
-        ready: threading.Event,
-        units: int = 1,
-    ) -> None:
-        self.id = id
-        self.keys = keys
-        self.delay_ns = delay_ns
-        self.units = units
-        self._stage = stage
-        self._ready = ready
+    _stage: Stage
+    id: str
+    keys: tuple[str, ...]
+    delay_ns: int
+    _ready: threading.Event
+    units: int = 1
 
     def try_complete(self, force: Callable[[], bool]) -> bool:
         """The operation's `try_complete`. If the condition holds, calls `force`, the operation's `force_complete`."""

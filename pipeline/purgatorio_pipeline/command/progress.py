@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
 from rich.console import Console
@@ -31,34 +32,27 @@ _TOLD_FROM: Final = 0.05
 """Below this share, there is no estimate."""
 
 
+@dataclass
 class Progress:
     """The progress of one piece of work. Any thread may call `tell`."""
 
-    def __init__(
-        self,
-        doing: str,
-        total: float | None,
-        unit: str,
-        *,
-        poll: Poll | None = None,
-        then: str = "",
-        clock_s: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.doing = doing
-        self._total = total
-        self._unit = unit
-        self._poll = poll
-        self._then = then
-        self._clock_s = clock_s
-        self._start_s = clock_s()
-        self._done = 0.0
-        self._shares: dict[str, float] = {}
-        self._bars: Bars | None = None
-        self._console: Console | None = None
+    doing: str
+    total: float | None
+    unit: str
+    poll: Poll | None = None
+    then: str = ""
+    clock_s: Callable[[], float] = time.monotonic
+    _done: float = 0.0
+    _shares: dict[str, float] = field(default_factory=dict)
+    _bars: Bars | None = None
+    _console: Console | None = None
+
+    def __post_init__(self) -> None:
+        self._start_s = self.clock_s()
 
     def so_far(self) -> tuple[float, float | None]:
         """The done amount and the total amount. The first never exceeds the second."""
-        done, total = (self._done, self._total) if self._poll is None else self._poll()
+        done, total = (self._done, self.total) if self.poll is None else self.poll()
         return (done if total is None else min(done, total)), total
 
     def tell(self, done: float, doing: str = "") -> None:
@@ -78,10 +72,10 @@ class Progress:
 
     def counted(self) -> str:
         """`12 of 25 runs, 0:40, about 0:43 left`."""
-        (done, total), now_s = self.so_far(), self._clock_s()
+        (done, total), now_s = self.so_far(), self.clock_s()
         said = [self._amount(done, total), _minutes(now_s - self._start_s)]
-        if total and done >= total and self._then:
-            said.insert(1, self._then)
+        if total and done >= total and self.then:
+            said.insert(1, self.then)
         if total and _TOLD_FROM * total <= done < total and not self._shares:
             said.append(f"about {_minutes((now_s - self._start_s) * (total - done) / done)} left")
         return ", ".join(filter(None, said))
@@ -93,12 +87,12 @@ class Progress:
 
     def _amount(self, done: float, total: float | None) -> str:
         if total is None:
-            return f"{done:,.0f} {self._unit}" if done and self._unit else ""
-        if self._unit == "bytes":
+            return f"{done:,.0f} {self.unit}" if done and self.unit else ""
+        if self.unit == "bytes":
             return f"{done / _MEGABYTE:,.1f} of {total / _MEGABYTE:,.1f} MB"
-        if not self._unit:
+        if not self.unit:
             return f"{done / total:.0%}" if total else ""
-        return f"{int(done):,} of {total:,.0f} {self._unit}"
+        return f"{int(done):,} of {total:,.0f} {self.unit}"
 
     @contextmanager
     def aside(self) -> Iterator[None]:

@@ -30,7 +30,7 @@ from typing import NamedTuple
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.durations import exact
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
-from purgatorio_spec.history.run import AdvanceCall, Run
+from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
 
@@ -116,7 +116,7 @@ class _Task:
         last_t = self.first_t + self.spread_ns + late_ns
         advances = self.run.facts.advances
         for advance in advances[
-            bisect_left(advances, last_t + slot * self.period_ns, key=AdvanceCall.returned_t) :
+            bisect_left(advances, last_t + slot * self.period_ns, key=lambda one: one.ret_t) :
         ]:
             if (advance.ret_t - last_t) % self.period_ns == 0:
                 return (advance.ret_t - last_t) // self.period_ns

@@ -59,6 +59,6 @@ def runs_in_the_declared_turn(run: Run, history: OperationHistory) -> Finding:
 def _turn_of(run: Run, add: Call) -> AdvanceCall | None:
     """The turn in which the task was added. In virtual time calls do not overlap, so the position is enough."""
     turns = run.facts.advances
-    later = range(bisect_right(turns, add.call_i, key=AdvanceCall.ended_i), len(turns))
+    later = range(bisect_right(turns, add.call_i, key=lambda one: one.ret_i), len(turns))
     own = (turns[at] for at in later if run.virtual or turns[at].th == add.th)
     return next((turn for turn in own if turn.call_i < add.call_i), None)

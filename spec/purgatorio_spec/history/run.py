@@ -42,12 +42,6 @@ class AdvanceCall(NamedTuple):
     ret_i: int
     ret_t: int
 
-    def returned_t(self) -> int:
-        return self.ret_t
-
-    def ended_i(self) -> int:
-        return self.ret_i
-
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
@@ -132,8 +126,8 @@ class Run:
             return t
         advances = self.facts.advances
         place = max(
-            bisect_left(advances, t, key=AdvanceCall.returned_t),
-            bisect_left(advances, added_i, key=AdvanceCall.ended_i),
+            bisect_left(advances, t, key=lambda one: one.ret_t),
+            bisect_left(advances, added_i, key=lambda one: one.ret_i),
         )
         # Skip only advances that were open when the task was added.
         while place < len(advances) and advances[place].call_i < added_i:

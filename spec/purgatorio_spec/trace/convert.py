@@ -23,15 +23,8 @@ FORMS: Final[tuple[str, ...]] = (".jsonl", ".ndjson", ".jsonl.gz", ".jsonl.zst",
 """The suffixes that an output can have."""
 
 
-# Not frozen: an exception's traceback and context are assigned to it on its way.
-@dataclass(eq=False)
 class CannotConvert(Exception):
     """The output cannot be written as requested. The text has the reason and the remedy. No file was changed."""
-
-    why: str
-
-    def __str__(self) -> str:
-        return self.why
 
 
 @dataclass(frozen=True, slots=True)

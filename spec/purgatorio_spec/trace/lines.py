@@ -42,15 +42,8 @@ class Line:
     too_long: bool = False
 
 
-# Not frozen: an exception's traceback and context are assigned to it on its way.
-@dataclass(eq=False)
 class Cut(Exception):
     """The compressed stream ended early (a killed writer, a truncated copy)."""
-
-    why: str
-
-    def __str__(self) -> str:
-        return self.why
 
 
 def lines(path: Path) -> Iterator[Line]:

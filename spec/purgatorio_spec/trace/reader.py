@@ -131,7 +131,7 @@ class TraceReader:
             yield from self._lines(data[:end], number)
             yield from self._by_line(split(iter((data[end:],)), number + data.count(b"\n")))
             if cut is not None:
-                self.cut = cut.why
+                self.cut = str(cut)
 
     def _lines(self, data: bytes, number: int) -> Iterator[Coded]:
         """Complete lines at once if each is a valid event, otherwise line by line."""
@@ -169,7 +169,7 @@ class TraceReader:
                     self.cut = f"line {line.number} is cut in the middle"
                     self._refuse(refused(self.name, line, Refusal("$", CUT, "the writer was stopped here")))
         except Cut as cut:
-            self.cut = cut.why
+            self.cut = str(cut)
 
     def _block(self, block: list[Line]) -> Iterator[Coded]:
         """The events of a block. The header must precede it, and the end record must not."""

@@ -4,7 +4,7 @@ judges each run."""
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
 from purgatorio_stress.explorer.naming import name_of
@@ -56,6 +56,7 @@ class Keeping(Protocol):
         CannotKeep."""
 
 
+@dataclass(slots=True)
 class Repetition:
     """Runs one program many times. If possible, the program is set up once, and each run restores this state. Otherwise
     every run repeats the set-up. Restored runs share one `Execution`: its data is valid until the next run.
@@ -64,23 +65,15 @@ class Repetition:
     and again, and a run leaves hardly any cycles.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        chooser: Chooser,
-        *,
-        orders: dict[tuple[str, str], str] | None = None,
-        track_state: bool = False,
-    ) -> None:
-        self._program = program
-        self._chooser = chooser
-        self._orders = orders
-        self._track_state = track_state
-        self._run: Execution | None = None
-        self._kept: Snapshot | None = None
-        self._tried = False
-        self._runs = 0
-        self._entered = ExitStack()
+    program: Program
+    chooser: Chooser
+    orders: dict[tuple[str, str], str] = field(default_factory=dict)
+    track_state: bool = False
+    _run: Execution | None = None
+    _kept: Snapshot | None = None
+    _tried: bool = False
+    _runs: int = 0
+    _entered: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> "Repetition":
         self._entered.enter_context(without_collector())
@@ -101,25 +94,25 @@ class Repetition:
             self._kept.restore()
             run.begin_anew(schedule)
             run.execute()
-            return run, _judged(self._program, run)
+            return run, _judged(self.program, run)
         run = Execution(
-            self._chooser,
+            self.chooser,
             schedule,
-            turns=self._program.turns,
-            orders=self._orders,
-            track_state=self._track_state,
+            turns=self.program.turns,
+            horizon_ms=self.program.horizon_ms,
+            orders=self.orders,
+            objects={} if self.track_state else None,
         )
-        run.horizon_ms = self._program.horizon_ms
-        self._program.set_up(run)
+        self.program.set_up(run)
         if self._run is not None:
             self._run.close()
         # A program of one thread usually has one run, and a snapshot costs as much as this run.
-        if not self._tried and isinstance(self._program, Keeping) and (self._runs > 1 or len(run.tasks) > 2):
+        if not self._tried and isinstance(self.program, Keeping) and (self._runs > 1 or len(run.tasks) > 2):
             self._tried = True
-            self._keep(run, self._program)
+            self._keep(run, self.program)
         self._run = run
         run.execute()
-        return run, _judged(self._program, run)
+        return run, _judged(self.program, run)
 
     def _keep(self, run: Execution, program: Keeping) -> None:
         for shared in (run.objects or {}).values():
@@ -139,8 +132,7 @@ def carry_out(
 ) -> tuple[Execution, Sequence[Broken]]:
     """Set up, make and judge a single run. `prepare` is called with the new run before the set-up."""
     with without_collector():
-        run = Execution(chooser, schedule, turns=program.turns)
-        run.horizon_ms = program.horizon_ms
+        run = Execution(chooser, schedule, turns=program.turns, horizon_ms=program.horizon_ms)
         if prepare is not None:
             prepare(run)
         program.set_up(run)

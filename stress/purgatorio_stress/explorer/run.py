@@ -21,6 +21,7 @@ increases a counter, and does not call the chooser. (See `Execution.free`.)
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -91,6 +92,7 @@ def _no_line(task: Task) -> str:
     return ""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Execution:
     """One run. It follows `schedule` first, then `chooser` decides. `turns` bounds the loops that call `loop_head`.
 
@@ -105,92 +107,52 @@ class Execution:
     foreign code, it and all deadlines are in nanoseconds.
     """
 
-    __slots__ = (
-        "_idle",
-        "_kept",
-        "_leaving",
-        "_main",
-        "_none",
-        "_starting",
-        "_until",
-        "block_kinds",
-        "block_oids",
-        "changed",
-        "chooser",
-        "clock",
-        "current",
-        "depth",
-        "exits",
-        "free",
-        "horizon_ms",
-        "in_vain",
-        "known",
-        "line_of",
-        "live",
-        "named",
-        "names",
-        "now_ms",
-        "objects",
-        "orders",
-        "places",
-        "schedule",
-        "steps",
-        "stop",
-        "tasks",
-        "turns",
-        "volatile",
-        "wary",
-        "woken",
-    )
+    chooser: Chooser
+    schedule: list[int]
+    _: KW_ONLY
+    turns: int = 4
+    orders: dict[tuple[str, str], str] = field(default_factory=dict)
+    objects: dict[int, Shared] | None = None
+    known: int = field(init=False)
+    in_vain: list[int] = field(default_factory=list)
+    clock: int = 0
+    woken: list[tuple[int, int]] = field(default_factory=list)
+    exits: list[Callable[[], object]] = field(default_factory=list)
+    line_of: Callable[[Task], str] = _no_line
+    free: bool = False
+    wary: int = 0
+    block_oids: list[int] = field(default_factory=list)
+    block_kinds: list[int] = field(default_factory=list)
+    changed: set[int] = field(default_factory=set)
+    volatile: set[int] = field(default_factory=set)
+    named: dict[int, tuple[object, object]] = field(default_factory=dict)
+    places: list[ReplayStep] | None = None
+    names: dict[int, str] | None = None
+    depth: int = 0
+    steps: int = 0
+    live: bool = False
+    now_ms: int = 0
+    horizon_ms: int = 0
+    stop: ExecutionEnd = _END
+    current: Task = field(init=False)
+    tasks: list[Task] = field(init=False)
+    _until: int = _FOR_EVER
+    _main: "greenlet.greenlet" = field(init=False)
+    _leaving: int = 0
+    _idle: list["greenlet.greenlet"] = field(default_factory=list)
+    _starting: list["greenlet.greenlet"] = field(default_factory=list)
+    _kept: tuple[int, int, int, dict[int, tuple[object, object]]] = field(init=False)
+    _none: Task = field(init=False)
 
-    def __init__(
-        self,
-        chooser: Chooser,
-        schedule: list[int],
-        *,
-        turns: int = 4,
-        orders: dict[tuple[str, str], str] | None = None,
-        track_state: bool = False,
-    ) -> None:
-        self.chooser = chooser
-        self.schedule = schedule
-        self.known = len(schedule)
-        self.turns = turns
-        self.orders: dict[tuple[str, str], str] = {} if orders is None else orders
-        self.in_vain: list[int] = []
-        self.clock = 0
-        self.woken: list[tuple[int, int]] = []
-        self.exits: list[Callable[[], object]] = []
-        self.line_of: Callable[[Task], str] = _no_line
-        self.free = False
-        self.wary = 0
-        self.block_oids: list[int] = []
-        self.block_kinds: list[int] = []
-        self.objects: dict[int, Shared] | None = {} if track_state else None
-        self.changed: set[int] = set()
-        self.volatile: set[int] = set()
-        self.named: dict[int, tuple[object, object]] = {}
-        self.places: list[ReplayStep] | None = None
-        self.names: dict[int, str] | None = None
-        self.depth = 0
-        self.steps = 0
-        self.live = False
-        self._until = _FOR_EVER
-        self.now_ms = 0
-        self.horizon_ms = 0
-        self.stop = _END
+    def __post_init__(self) -> None:
+        self.known = len(self.schedule)
         # Imported here, because on free-threaded Python the import enables the GIL, and threads import this module too.
         import greenlet
 
         self._main = greenlet.getcurrent()
-        self._leaving = 0
-        self._idle: list[greenlet.greenlet] = []
-        self._starting: list[greenlet.greenlet] = []
-        self._kept: tuple[int, int, int, dict[int, tuple[object, object]]] = (0, 0, 0, {})
-        self._none = Task(0, "set-up", lambda: None, True, 0)
+        self._none = self.current = Task(0, "set-up", lambda: None, True, 0)
         self._none.finished = True
-        self.current = self._none
-        self.tasks: list[Task] = [self._none]
+        self.tasks = [self._none]
 
     @property
     def said(self) -> Mapping[str, object]:

@@ -1,7 +1,7 @@
 """Tasks: the threads of an explored program. A task has a state, a next step, and perhaps an event to wait for."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -38,55 +38,35 @@ class HeldLock(Protocol):
     def oid(self) -> int: ...
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Task:
     """A thread of the program; `index` is its number, 0 for the set-up."""
 
-    __slots__ = (
-        "awaited",
-        "begun",
-        "bit",
-        "body",
-        "born",
-        "daemon",
-        "digest",
-        "error",
-        "finished",
-        "greenlet",
-        "held",
-        "index",
-        "kind",
-        "loops",
-        "made",
-        "name",
-        "notified",
-        "obj",
-        "place",
-        "said",
-        "wake_ms",
-    )
+    index: int
+    name: str
+    body: Callable[[], object]
+    daemon: bool
+    born: int
+    bit: int = field(init=False)
+    made: int = 0
+    obj: int = field(init=False)
+    kind: int = READ
+    awaited: Awaited | None = None
+    begun: bool = False
+    finished: bool = False
+    place: tuple[str, str] = ("", "start")
+    error: BaseException | None = None
+    said: object = None
+    held: list[HeldLock] = field(default_factory=list)
+    loops: dict[FrameType, int] = field(default_factory=dict)
+    wake_ms: int | None = None
+    notified: bool = False
+    digest: int = 0
+    greenlet: "greenlet.greenlet | None" = None
 
-    def __init__(self, index: int, name: str, body: Callable[[], object], daemon: bool, born: int) -> None:
-        self.index = index
-        self.bit = 1 << index
-        self.name = name
-        self.body = body
-        self.daemon = daemon
-        self.born = born
-        self.made = 0
-        self.obj = START_OF_TASK - index
-        self.kind = READ
-        self.awaited: Awaited | None = None
-        self.begun = False
-        self.finished = False
-        self.place: tuple[str, str] = ("", "start")
-        self.error: BaseException | None = None
-        self.said: object = None
-        self.held: list[HeldLock] = []
-        self.loops: dict[FrameType, int] = {}
-        self.wake_ms: int | None = None
-        self.notified = False
-        self.digest = 0
-        self.greenlet: greenlet.greenlet | None = None
+    def __post_init__(self) -> None:
+        self.bit = 1 << self.index
+        self.obj = START_OF_TASK - self.index
 
     def begin_anew(self) -> None:
         """Restore the state before the first step."""

@@ -95,7 +95,8 @@ class Loader:
         self._codes: dict[str, tuple[object, str]] = {}
         self._assigned: frozenset[str] | None = frozenset()
         self._state: list[Callable[[], None]] = []
-        self._again = ""
+        self.why_anew = ""
+        """The object whose state cannot be restored, so that the modules are loaded again for each run. "" if none."""
         self.collects = False
         """Whether the program imports `gc`. A collection in a run must not find the objects of earlier runs."""
         self._random = random.Random(0)
@@ -104,18 +105,13 @@ class Loader:
         self._hooks = Hooks(world, self._is_assigned, self._is_user_code, self._is_loaded)
         self._load_all()
 
-    @property
-    def why_anew(self) -> str:
-        """The object whose state cannot be restored, so that the modules are loaded again for each run. "" if none."""
-        return self._again
-
     def adapter(self) -> ModuleType:
         return self.modules[self._adapter]
 
     def restore(self) -> None:
         """Restore the state of modules and classes after their import."""
         self._random.seed(0)
-        if self._again:
+        if self.why_anew:
             self._world.load_again()
             self._load_all()
             self._world.loading = False
@@ -132,7 +128,7 @@ class Loader:
         with _aside([name for name in self._names if name not in _ANEW and name != "threading"]):
             for name in self._names:
                 self.module(name)
-        if not self._again:
+        if not self.why_anew:
             self._keep()
 
     # The user's modules
@@ -420,12 +416,12 @@ class Loader:
                 self._keep_value(value, f"{module.__name__}.{key}", seen)
 
     def _keep_value(self, value: object, where: str, seen: dict[int, object]) -> None:
-        if id(value) in seen or self._again:
+        if id(value) in seen or self.why_anew:
             return
         seen[id(value)] = value
         kept = self._kept(value)
         if kept is None:
-            self._again = f"{where}, a {type(value).__name__}"
+            self.why_anew = f"{where}, a {type(value).__name__}"
             return
         restores, inside = kept
         self._state += restores

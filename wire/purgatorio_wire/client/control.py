@@ -59,7 +59,7 @@ class Control:
 
     async def _probe(self) -> None:
         # A separate recorder, because probes are no requests of a scene.
-        silent = WireRecorder(clock=self.recorder.now)
+        silent = WireRecorder(now=self.recorder.now)
         connection: Connection | None = None
         self._t = self.recorder.now()
         while True:

@@ -193,7 +193,7 @@ class PlanRun:
 
     async def _warm_up(self, scene: Callable[[Play], Awaitable[None]], at: int) -> None:
         """Runs a scene without a recording, for a limited time. Problems show in the real scenes."""
-        play = Play(self.broker, WireRecorder(clock=self.recorder.now), f"warm-up#{at}", random.Random(0))
+        play = Play(self.broker, WireRecorder(now=self.recorder.now), f"warm-up#{at}", random.Random(0))
         started = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(WARM_UP_SECONDS):
@@ -366,7 +366,7 @@ class PlanRun:
 
         async def fails(smaller: RandomScene) -> bool:
             # The topics get other names, because topics of another clause with the same name may still exist.
-            silent, name = WireRecorder(clock=self.recorder.now), f"{least_name}-{next(tries)}#1"
+            silent, name = WireRecorder(now=self.recorder.now), f"{least_name}-{next(tries)}#1"
             await self._program(silent, name, smaller)
             return any(
                 _fails(one) and (one.clause, one.cause) == (row.clause, row.cause)

@@ -195,7 +195,7 @@ def _lines(path: Path, trace: WireTrace) -> Iterator[tuple[int, dict[str, object
                 continue
             yield line.number, value
     except Cut as cut:
-        trace.cut = cut.why
+        trace.cut = str(cut)
 
 
 def _rows(path: Path, trace: WireTrace) -> Iterator[tuple[int, dict[str, object] | Refusal]]:
