@@ -8,6 +8,7 @@ const { AsyncLocalStorage } = require("node:async_hooks");
 const fs = require("node:fs");
 const { StringDecoder } = require("node:string_decoder");
 
+const HOUR_NS = 3_600_000_000_000;
 const OF_OPERATIONS = [
   "try_complete", "force_complete", "on_complete", "on_expiration", "timer_add", "timer_cancel", "timer_fire",
 ];
@@ -166,6 +167,22 @@ function run(promises, factory) {
       };
     }
 
+    // A timer that has only periodic tasks: the first run of one cancels it.
+    *once(id, task, delayNs) {
+      const { under, handles } = this;
+      let over = false;
+      const last = (run) => () => {
+        over = true;
+        if (handles.has(id)) under.cancel(handles.get(id));
+        handles.delete(id);
+        return run();
+      };
+      const first = Object.assign(last(task), { now: last(task.now) });
+      const handle = yield (under.fixedRate ?? under.fixedDelay).call(under, first, delayNs, delayNs || HOUR_NS);
+      if (over) under.cancel(handle);
+      else handles.set(id, handle);
+    }
+
     *answer(call) {
       const { under } = this;
       // A timer may have fields of its own with the names of a purgatory's methods.
@@ -187,7 +204,8 @@ function run(promises, factory) {
             const task = outside(hooks.timerFire);
             task.now = outside(hooks.now.timerFire);
             const method = { "fixed-rate": "fixedRate", "fixed-delay": "fixedDelay" }[call.kind] ?? "add";
-            this.handles.set(call.id, yield under[method](task, call.delay_ns, call.period_ns));
+            if (under[method]) this.handles.set(call.id, yield under[method](task, call.delay_ns, call.period_ns));
+            else yield* this.once(call.id, task, call.delay_ns);
           }
           return {};
         }

@@ -185,6 +185,15 @@ def test_the_keys_of_a_toy_purgatory_are_counted(drops: bool, tmp_path: Path) ->
     assert found(command, "virtual-plan", tmp_path) == (set() if drops else {"P4"})
 
 
+@pytest.mark.parametrize("bug", [True, False])
+def test_a_node_timer_without_an_add_has_periodic_tasks_that_run_once(bug: bool, tmp_path: Path) -> None:
+    """Its one-shot tasks break nothing, and its bug is found as before."""
+    add = "  add(task, delayNs) {\n    return this.enter(task, delayNs);\n  }\n"
+    command = [*edited("periodic.js", add, "", tmp_path), *(["--bug"] if bug else [])]
+    assert found(command, "virtual-periodic", tmp_path) == ({"T9"} if bug else set())
+    assert found(command, "virtual-scope", tmp_path, ops=300) == set()
+
+
 @pytest.mark.parametrize("looks", [True, False])
 def test_tasks_that_a_node_timer_does_not_await_may_cancel_each_other(looks: bool, tmp_path: Path) -> None:
     """A task of the bucket cancels the next one, which runs all the same: T4. An adapter that ran the tasks later
