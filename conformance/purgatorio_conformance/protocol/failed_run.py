@@ -166,7 +166,9 @@ class FailedRun:
         def breaks(clause: str, kind: FailureKind, why: str) -> SubjectFailed:
             return SubjectFailed(failure.subject, kind, f"{clause} is broken: {why}", failure.trace)
 
-        if failure.kind == "hang":
+        oldest = self.account.oldest
+        # No promise applies before the answer to `start`.
+        if failure.kind == "hang" and not (oldest is not None and isinstance(oldest[1], Start)):
             again = self.trace.with_name(f"{run_of_file(self.trace)}-deadlock.jsonl")
             if not failure.slow and (proof := self._deadlock(again, failure.stuck and not failure.idle)):
                 return breaks("P3", "deadlock", f"{failure.why}; its trace is {again.name}; {proof}")
@@ -199,9 +201,7 @@ class FailedRun:
             hung = failure is None or (failure.kind == "hang" and again.under_way and not failure.slow)
             return again.unanswered if hung else None
 
-        oldest = self.account.oldest
-        # No promise applies before the answer to `start`.
-        if not self.virtual or (oldest is not None and isinstance(oldest[1], Start)):
+        if not self.virtual:
             return ""
         if first is not None and comes_of_order(first, self.account.unanswered, unanswered):
             return AGAIN
@@ -210,7 +210,9 @@ class FailedRun:
         again, failure = self.again(path, None, None)
         hung = failure is not None and failure.kind == "hang" and failure.stuck
         # With gates, the number of a call may differ between runs.
-        same = again.unanswered == self.account.unanswered if self.held else again.oldest == oldest
+        same = (
+            again.unanswered == self.account.unanswered if self.held else again.oldest == self.account.oldest
+        )
         return TWICE if hung and same else ""
 
     def _is_raced(self) -> bool:
