@@ -22,6 +22,13 @@ _COUNTED: Final = Promise(
 )
 _UNCOUNTED: Final = replace(_COUNTED, wheel_size=None, lacks={**_COUNTED.lacks, "size": "it is not counted"})
 _SMALL: Final = Promise("timer", MS, early_ns=0, late_ns=MS, wheel_size=16, lacks=_LACKS)
+_LIMITED: Final = replace(
+    _SMALL,
+    profile="timer-cancel-barrier",
+    lacks={name: _LACKS[name] for name in ("size", "between-ticks", "raising")},
+    offers=("fixed-rate",),
+    catch_up="restart",
+)
 RESETS: Final = Promise(
     "timer-cancel-barrier",
     MS,
@@ -53,6 +60,7 @@ def judged(name: str, way: str, promise: Promise, **how: object) -> JudgedRun:
         ("walled", SCOPE, _SMALL, "T2", None),
         ("debouncer", PERIODIC, RESETS, "T11", None),
         ("owners", PERIODIC, RESETS, "T11", None),
+        ("limiter", PERIODIC, _LIMITED, "T9", None),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )  # fmt: skip

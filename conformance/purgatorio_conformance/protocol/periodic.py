@@ -8,6 +8,7 @@ With the pause point `timer_fire`, a task may also cancel itself, or add tasks w
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from typing import Final
@@ -15,6 +16,7 @@ from typing import Final
 from purgatorio_conformance.protocol.boundary_plan import REACHES_FROM
 from purgatorio_conformance.protocol.crowd import GATE, TimerProgram, drive_crowds
 from purgatorio_conformance.protocol.message import (
+    MAX_TIME_NS,
     Add,
     Advance,
     Call,
@@ -32,8 +34,15 @@ _PROGRAM: Final = 8
 """The approximate number of tasks in a program."""
 _KEPT_MOST: Final = 24
 """The most programs if the timer cannot cancel: the periodic tasks of all programs then run until the end."""
+_BUCKETS_MOST: Final = 4_096
 _LINKS: Final = 5
 """Tasks of a chain: each adds the next one without a delay."""
+_GROWS: Final = 16
+_OF_A_LENGTH: Final = 4
+_LONG_MOST_S: Final = 10.0
+"""In virtual time, the periods of the last programs are longer, after each `_OF_A_LENGTH` programs by the factor
+`_GROWS`, up to hours. No program begins that would take longer than `_LONG_MOST_S` (seconds), at the speed of the
+program before."""
 _REAL_PERIODS_NS: Final = (20 * MS, 30 * MS, 50 * MS)
 _REAL_S: Final = 0.4
 """How long a program runs in real time, in seconds, before its tasks are cancelled."""
@@ -53,6 +62,8 @@ def drive_periodic(drive: Drive) -> None:
     for number in range(programs if drive.virtual else min(_REAL_PROGRAMS, programs)):
         kind(drive, rng, number).play()
         drive.tell(min(tasks, (number + 1) * _PROGRAM))
+    if drive.virtual and tasks >= REACHES_FROM:
+        programs = _in_hours(drive, rng, programs)
     end = _Program(drive, rng, programs)
     end.make(Quiesce())
     if not drive.virtual and gates:
@@ -60,15 +71,35 @@ def drive_periodic(drive: Drive) -> None:
         end.make(Start("timer", "real"))
 
 
+def _in_hours(drive: Drive, rng: random.Random, number: int) -> int:
+    """Execute programs with longer and longer periods, so that a task is idle for hours. Return the next number."""
+    passed_s = 0.0
+    for count in itertools.count():
+        begun_s = time.monotonic()
+        program = _Virtual(drive, rng, number + count, _GROWS ** (1 + count // _OF_A_LENGTH))
+        if passed_s * _GROWS > _LONG_MOST_S or program.now_ns + program.most_ns > MAX_TIME_NS:
+            break
+        program.play()
+        passed_s = time.monotonic() - begun_s
+    return number + count
+
+
 class _Program(TimerProgram):
-    def __init__(self, drive: Drive, rng: random.Random, number: int) -> None:
+    """`scale`: the number of ticks that the program takes as one."""
+
+    def __init__(self, drive: Drive, rng: random.Random, number: int, scale: int = 1) -> None:
         super().__init__(drive, rng, f"t-{number}")
         self.number = number
-        self.tick_ns = self.description.grain_ns
+        self.tick_ns = self.description.grain_ns * scale
         self.dues: list[tuple[int, int]] = []
         """In virtual time: the deadline of each task, and its period, which is 0 for a one-shot task."""
         self._lasts_ns: dict[str, int] = {}
         """How long the next run of a task lasts."""
+
+    @property
+    def most_ns(self) -> int:
+        """More than the time of a program, in which each of up to 30 calls of `_act` passes up to six periods."""
+        return 250 * (min(self.description.buckets, _BUCKETS_MOST) + 1) * self.tick_ns
 
     @property
     def shots(self) -> list[str]:
@@ -105,7 +136,7 @@ class _Virtual(_Program):
             self.make(Advance(self.description.rounded(self.now_ns + by_ns)), said.hold)
 
     def _more(self) -> None:
-        size = min(self.description.buckets, 4_096)
+        size = min(self.description.buckets, _BUCKETS_MOST)
         ticks = self.rng.choice((1, 2, 3, 7, size - 1, size, size + 1))
         if not self.kinds:
             self._add()
