@@ -272,9 +272,9 @@ def test_a_promise_without_offers_asks_for_nothing_new() -> None:
 
 
 def test_what_is_offered_must_be_there() -> None:
-    """A method that is missing, a word that is none, a rate without its catch-up."""
-    with pytest.raises(BadPromise, match="together"):
-        replace(PROMISE, catch_up=None)
+    """A method that is missing, a word that is none, a catch-up without its rate."""
+    with pytest.raises(BadPromise, match="only with a fixed rate"):
+        replace(PROMISE, offers=())
     with pytest.raises(BadPromise, match=r"field 'turn'.* use one of same, next"):
         replace(PROMISE, turn="later")
     with pytest.raises(BadPromise, match="no such offer"):
@@ -298,11 +298,10 @@ def test_what_is_offered_must_be_there() -> None:
     ("old", "new", "why"),
     [
         ("purgatorio-subject/1.2", "purgatorio-subject/1.1", "does not know"),
-        ('"catch_up": CATCH_UP', '"x_catch_up": CATCH_UP', "a fixed rate without catch_up"),
     ],
 )
 def test_a_description_that_cannot_be_played(old: str, new: str, why: str, tmp_path: Path) -> None:
-    """An earlier version does not know of it, and a rate says how it catches up."""
+    """An earlier version does not know of it."""
     program = tmp_path / "toy.py"
     program.write_text(
         TOY.read_text(encoding="utf-8").replace(

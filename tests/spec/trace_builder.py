@@ -268,7 +268,9 @@ class Trace:
 
     # Periodic tasks: `a` has a period of 100 ms, and times are from when it is due first.
 
-    def periodic(self, catch_up: str = "burst", *, turn: str | None = None, clock: str = "monotonic") -> None:
+    def periodic(
+        self, catch_up: str | None = "burst", *, turn: str | None = None, clock: str = "monotonic"
+    ) -> None:
         self.declare(catch_up=catch_up, turn=turn, clock=clock, recorded=FUNCTIONS)
 
     def repeat(self, kind: str = "rate") -> None:

@@ -71,8 +71,6 @@ def _contradictions(description: Description) -> Iterator[str]:
     newest += [name for name in ("catch_up", "turn") if getattr(description, name) is not None]
     if newest and description.protocol in (PROTOCOL, f"{PROTOCOL}.1"):
         yield f"{description.protocol} does not know {newest[0]}: it came with {PROTOCOL}.2"
-    if "fixed-rate" in description.capabilities and description.catch_up is None:
-        yield "a fixed rate without catch_up: declare with catch_up what happens to missed runs"
     known = (*REPORTABLE, STEP)
     own = [place for place in description.gates if place not in known and not place.startswith("x_")]
     if own:

@@ -124,8 +124,8 @@ class Promise:
         unknown = [offer for offer in self.offers if offer not in OFFERS]
         if unknown:
             raise BadPromise(f"no such offer: {', '.join(unknown)}; there are {', '.join(OFFERS)}")
-        if ("fixed-rate" in self.offers) != (self.catch_up is not None):
-            raise BadPromise("a fixed rate and its catch_up are promised together")
+        if self.catch_up is not None and "fixed-rate" not in self.offers:
+            raise BadPromise("a catch_up is promised only with a fixed rate")
 
     @property
     def has_threads(self) -> bool:

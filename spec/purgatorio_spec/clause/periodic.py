@@ -25,13 +25,16 @@ import itertools
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.durations import exact
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
+
+_UNKNOWN: Final = "unknown"
+"""The rule of a fixed rate without `catch_up`. T8 judges the task like `burst`, whose runs may come earliest."""
 
 
 class _Due(NamedTuple):
@@ -151,9 +154,9 @@ def _parts(run: Run, history: OperationHistory) -> Iterator[tuple[_Task, Operati
     resets = [reset for reset in history.resets if reset.out != 0]
     if len(adds) != 1 or history.adds or (resets and not run.cancel_is_final(1)):
         return
-    rule = run.catch_up if history.rates else "delay"
+    rule = (run.catch_up or _UNKNOWN) if history.rates else "delay"
     period_ns = adds[0].delay_ns
-    if rule is None or period_ns is None or period_ns < 1:
+    if period_ns is None or period_ns < 1:
         return
     for start, end in itertools.zip_longest([*adds, *resets], resets):
         first_t, until_i = start.deadline_t, NEVER if end is None else end.call_i
@@ -253,7 +256,7 @@ def keeps_its_rate(run: Run, task: _Task, history: OperationHistory, end: Call |
     The duration of the previous run does not count as lateness. So with `restart`, this clause counts from the end of a
     run that lasted for about a period or longer.
     """
-    if run.late_ns is None or (run.virtual and not run.facts.advances):
+    if run.late_ns is None or task.rule == _UNKNOWN or (run.virtual and not run.facts.advances):
         return NO_OCCASION
     stops = [cancel for cancel in (*history.cancels, end) if cancel is not None and cancel.out != 0]
     stop = min(stops, key=lambda cancel: cancel.call_i, default=None)

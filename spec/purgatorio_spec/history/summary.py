@@ -189,15 +189,15 @@ def _surely(run: Run, history: OperationHistory, adds: list[Call], periodic: lis
 
 def _given_up(run: Run, history: OperationHistory, periodic: list[Call]) -> int:
     """For a periodic task whose last run raised an exception, in virtual time: the end of the first `advance_clock` in
-    which the task was due and did not run, so it has ended. NEVER if this is not certain. (With `catch_up` = skip, any
-    run may be missed.)"""
+    which the task was due and did not run, so it has ended. NEVER if this is not certain. (With `catch_up` = skip, or
+    without a rule, any run may be missed.)"""
     last = history.fires[-1] if history.fires else None
     if (
         last is None
         or last.err is None
         or last.ret_t is None
         or run.late_ns is None
-        or run.catch_up == "skip"
+        or (run.catch_up in ("skip", None) and bool(history.rates))
         or any(reset.call_i > last.call_i for reset in history.resets)
     ):
         return NEVER
