@@ -5,6 +5,7 @@ import (
 	"math/rand"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,6 +18,9 @@ const (
 
 // race runs small programs on concurrent goroutines, round after round, and records the calls.
 func race(promises Promises, factory Factory, folder string, rounds int, seed int64) error {
+	if !slices.Contains(promises.Can, "real-time") {
+		return fmt.Errorf("races need real time, which %s does not declare in Can", promises.Name)
+	}
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}

@@ -220,6 +220,19 @@ def test_the_arguments_of_add_are_named_if_they_do_not_fit(
     result.stdout.fnmatch_lines(["*add() raised TypeError: *(the suite calls add(delay_ns, task)) at *"])
 
 
+@pytest.mark.parametrize("of", ["reset", "cancel"])
+def test_a_result_of_a_wrong_type_is_named(of: str, pytester: pytest.Pytester, short_runs: None) -> None:
+    """And is not said to be raised by the adapter."""
+    test = MISCOUNTS.format(size="0").replace("lacks={", "offers=('reset',), lacks={")
+    pytester.makepyfile(
+        f"{test}\nAdapter.reset = lambda *given: None\nAdapter.{of} = lambda self, *given: 'gone'\n"
+    )
+    result = pytester.runpytest_inprocess("-q", "-k", "T4")
+    result.stdout.fnmatch_lines(
+        [f"*your adapter's {of}() returned 'gone'; it must return True, False or None*"]
+    )
+
+
 def test_a_size_that_raises_is_told_first_by_its_clause(pytester: pytest.Pytester, short_runs: None) -> None:
     """With the program in which it raised, and in words of the adapter. The other tests of this run refer to it."""
     pytester.makepyfile(MISCOUNTS.format(size="len(range(self.count)) if self.count >= 0 else [].pop()"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conformance.driven import EXAMPLES, PYTHON, broken, changed, needs_node, stranger, subject_in
-from conformance.small_purgatory import SLIPS, small
+from conformance.small_purgatory import SLIPS, Op, Small, small
 from purgatorio_conformance.protocol import plays
 from purgatorio_conformance.protocol.coverage import looked_for
 from purgatorio_conformance.protocol.describe import Part, header_of
@@ -310,3 +310,37 @@ def test_a_random_program_can_be_played(part: Part, description: Description) ->
         assert drawn[0] == drawn[1]
         assert drawn[0].ruled_out(able, virtual=True) is None
         assert len(drawn[0].lanes) > 1
+
+
+class _OneKey(Small):
+    """A request waits under one key. While a condition is evaluated, no call may come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._evaluating = False
+
+    def _watch(self, op: Op, key: str) -> None:
+        if key == op.probe.keys[0]:
+            super()._watch(op, key)
+
+    def _tried(self, op: Op) -> bool:
+        assert not self._evaluating
+        self._evaluating = True
+        try:
+            return super()._tried(op)
+        finally:
+            self._evaluating = False
+
+
+@pytest.mark.parametrize("lack", ["", "several-keys", "callbacks"])
+def test_a_purgatory_declares_what_its_operations_cannot_do(
+    lack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it is blamed for a key that it does not know, or for a call from inside a callback."""
+    monkeypatch.setattr(gated, "_SCOPE", 700)
+    names = {"cancel-for-key", "gauges", "raising", "several-keys", "callbacks"}
+    lacks = dict.fromkeys(names - {lack}, "it is small")
+    promise = Promise("locked", MS, early_ns=0, late_ns=0, threads=False, lacks=lacks)
+    judged = play(SCOPE, of_purgatory(promise, lambda _: _OneKey()))
+    assert broken(judged.result) == ({"O4"} if lack == "several-keys" else set())
+    assert ("AssertionError" in judged.broken_off) is (lack == "callbacks")

@@ -216,9 +216,17 @@ def test_a_column_may_be_a_field_of_an_object(name: str, tmp_path: Path) -> None
 
 
 def test_an_event_before_the_request_owes_nothing(tmp_path: Path) -> None:
-    """Nor one of the same moment: which came first, the log does not say."""
-    for t in (50, 100):
-        assert broken(judged(tmp_path, long(f"in 100 b k1, ev {t} k1, late 1103 b"), LONG)) == {}
+    """Nor one of the same moment: which came first, the log does not say. The notes count such requests."""
+    for t, end, unordered in (
+        (50, "late 1103", 0),
+        (100, "late 1103", 1),
+        (100, "out 200", 0),
+        (100, "out 201", 1),
+    ):
+        log = written(tmp_path / "log.jsonl", long(f"in 100 b k1, ev {t} k1, {end} b"))
+        notes = made_of(tmp_path, LONG, log).notes
+        assert [note[:21] for note in notes if "finer times" in note] == ["1 requests (first: b)"] * unordered
+        assert broken(run_in(tmp_path)) == {}
 
 
 @pytest.mark.parametrize("before", [[], [960], [976], [995, 1_005], [1_010, 1_026], [976, 1_026, 1_040]])

@@ -212,7 +212,7 @@ def test_a_signal_during_the_minimizing_leaves_the_verdict(
 @pytest.mark.parametrize(
     ("mode", "shown", "why"),
     [
-        ("virtual-gates", (), "a new process of the program does not show it again with the same calls"),
+        ("virtual-gates", (), "no shorter list of calls shows it again in a new process"),
         ("real", (), "a program in real time does not repeat its calls"),
         ("virtual-gates", ('> {"m":"start"}',), ""),
     ],

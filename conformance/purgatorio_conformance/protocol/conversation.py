@@ -391,9 +391,11 @@ class Conversation:
         return call_line(number, call, lane, hold, steps)
 
     def as_declared(self, call: Call) -> Call:
-        """The call. A reset, or an add of a known task, gets the delay of the first add, if the subject knows no other
-        delay."""
+        """The call, with one key if the subject knows no more. A reset, or an add of a known task, gets the delay of
+        the first add, if the subject knows no other delay."""
         can = () if self.description is None else self.description.capabilities
+        if isinstance(call, Register) and "one-key" in can:
+            return replace(call, keys=call.keys[:1])
         same = {Reset: "reset-same", Add: "add-same"}.get(type(call)) in can
         if not same or not isinstance(call, Reset | Add) or call.id in self._periodic:
             return call

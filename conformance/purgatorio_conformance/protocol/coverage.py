@@ -108,6 +108,8 @@ def _not_declared(description: Description, targets: str, gated: bool) -> str:
     """What a description lacks for programs of this class, if no run had such a program."""
     if not gated:
         return "no gates: see docs/subject-protocol.md#gates-races-by-control"
+    if targets == CALLBACK and "no-re-entry" in description.capabilities:
+        return "no-re-entry is declared"
     if targets == ERRORS and "failing" not in description.capabilities:
         return "no capability failing"
     return "no program for these gates"

@@ -175,8 +175,7 @@ class CommandSubject:
     """One part of a program, driven in one mode; made by `command_subjects`. See `Subject`. `lines`: the classes at
     whose lines threads are paused, if a JVM with a debugger's agent runs the program. `effort`, `ways`: the number and
     the kinds of executions; by default, the number of operations and the mode determine both. `leaves_out`: selects
-    small programs to leave out. `boundaries`: whether a long run in real time has the boundary plan. `reenters`:
-    whether a task of a plan, or a periodic task, may add and cancel."""
+    small programs to leave out. `boundaries`: whether a long run in real time has the boundary plan."""
 
     command: tuple[str, ...]
     description: Description
@@ -192,7 +191,6 @@ class CommandSubject:
     ways: tuple[Way, ...] = ()
     leaves_out: Callable[[SmallProgram], bool] | None = None
     boundaries: bool = True
-    reenters: bool = True
 
     @property
     def name(self) -> str:
@@ -416,7 +414,8 @@ class CommandSubject:
             again = _in_real_time(again)
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "its description differs from its first description")
-        gates = self.description.gates if self.small or self.reenters else ()
+        flat = "no-re-entry" in self.description.capabilities and not self.small
+        gates = () if flat else self.description.gates
         drive = Drive(
             session,
             replace(self.description, gates=gates),

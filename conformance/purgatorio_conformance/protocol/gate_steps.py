@@ -167,7 +167,7 @@ class Steps:
         count = 2 if draws.random() < _TWO_STEPS else 1
         if lines is None:
             # A thread that makes another call inside a callback may count the steps of this call as its own.
-            alone = not any(isinstance(one, Inside) for one in program.calls())
+            alone = not program.reenters
             # Short calls have few steps.
             steps = sorted({round(_TWICE_WITHIN ** draws.random()) - 1 for _ in range(count)})
             return PausedCall(lane, place, tuple(steps)) if alone else None

@@ -103,7 +103,8 @@ class GatedRun:
         leaves_out: Callable[[SmallProgram], bool] | None = None,
     ) -> None:
         self._plays = plays
-        self._leaves_out = leaves_out or (lambda program: False)
+        self._left_out = leaves_out or (lambda program: False)
+        self._flat = "no-re-entry" in plays.description.capabilities
         self._tell = tell
         self._seed = seed
         self._effort = effort or Effort()
@@ -116,6 +117,9 @@ class GatedRun:
         """The results so far, program by program."""
         self.reached = ""
         """The part of the scope that was run."""
+
+    def _leaves_out(self, program: SmallProgram) -> bool:
+        return (self._flat and program.reenters) or self._left_out(program)
 
     def drive(self, ways: Sequence[Way], only: PlayedOrder | None = None) -> None:
         """Run all programs that fit the subject in these ways, or `only` one order of one program. Then wait until all

@@ -38,6 +38,8 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "cancel-key": "knows `cancel_key`; a returned operation has no time-out, and still waits under its other keys, as "
     "in Kafka",
     "cancel-key-all": "in addition to `cancel-key`: a returned operation waits under none of its keys",
+    "one-key": "each `register` has one key",
+    "no-re-entry": "a callback makes no call, for example because a lock that is not reentrant is held",
     "force": "knows `force`",
     "gauge": "knows `gauge`, and returns its sizes in the answer to `quiesce`",
     "add-again": "accepts an `add` of a known id: a finished or cancelled task starts again, a waiting one is moved",

@@ -9,6 +9,7 @@ person can type into the program.
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
@@ -39,7 +40,7 @@ from purgatorio_spec.recording import RecordedRun, judge
 from purgatorio_spec.show.visible import counted
 
 _FEWER: Final = (20, 100)
-
+_OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 _HASTY_S: Final = 1.0
 _PATIENT_S: Final = 5.0
 """How long, in seconds, a script must be silent to count as the same hang: during the search, and at the end."""
@@ -217,6 +218,19 @@ def order_of_run(subject: CommandSubject, run: RunResult, clause: str, path: Pat
             causes = judged.clauses[clause].causes
             return from_its_start(session, next(iter(causes.values())).examples[0].subject)
     return ()
+
+
+def order_of_failure(subject: CommandSubject, path: Path) -> tuple[str, ...]:
+    """The session of the order in which a run of small programs failed, executed again in a new process. Empty if it
+    does not fail again. The trace is at `path`."""
+    account, session = subject.account, list[str]()
+    order = account.under_way or account.in_turn
+    patient_s = min(_PATIENT_S, _PATIENT_S if subject.limits is None else subject.limits.silence_s)
+    hasty = replace(subject, limits=replace(subject.limits or ChildLimits(), silence_s=patient_s))
+    if order is None or hasty.play_again(path, order, noted(session)) is None:
+        return ()
+    plays = _OF_PLAY.findall(" ".join(session)) or [""]
+    return from_its_start(session, plays[-1])
 
 
 def breaks(played: Played, clause: str) -> bool:

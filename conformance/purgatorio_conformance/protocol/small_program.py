@@ -236,6 +236,11 @@ class SmallProgram:
         waits = [call.delay_ns for call in self.calls() if isinstance(call, Add)]
         return bool(waits) and max(waits) <= _SOON_OVER_NS
 
+    @property
+    def reenters(self) -> bool:
+        """Whether a call comes from inside a callback."""
+        return any(isinstance(call, Inside) for call in self.calls())
+
     def calls(self) -> tuple[LaneCall, ...]:
         return (*self.before, *(call for lane in self.lanes for call in lane), *self.after)
 
@@ -278,7 +283,7 @@ class SmallProgram:
 
     def ruled_out(self, description: Description, *, virtual: bool = False, free: bool = False) -> str | None:
         """Why this subject cannot execute it, or None. `free`: in real time, with no thread paused."""
-        if free and (self.fault or any(isinstance(call, Inside) for call in self.calls())):
+        if free and (self.fault or self.reenters):
             return "calls and errors from inside callbacks"
         if not virtual and self.passes_time:
             return _NO_VIRTUAL
@@ -310,7 +315,7 @@ class SmallProgram:
             and Force("op") in self.lanes[0]
         ):
             return "its timer is tested alone"
-        if self.releases or self.fault or any(isinstance(call, Inside) for call in self.calls()):
+        if self.releases or self.fault or self.reenters:
             return "no calls of lanes alone"
         if self.long and self.places:
             return "too many calls before it"

@@ -25,7 +25,7 @@ from purgatorio_conformance.suite.gated import (
     play,
     scenarios_of,
 )
-from purgatorio_conformance.suite.in_process import raised_by
+from purgatorio_conformance.suite.in_process import named
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.durations import duration
 from purgatorio_spec.profile import PROFILES
@@ -142,7 +142,7 @@ class CaseResult:
 
     def leads(self, case: Case) -> bool:
         """Whether the clause is about the adapter's method that raised the exception. Such a case is shown first."""
-        return raised_by(CLAUSE_NEEDS[case.kind].get(case.clause, "?")) in self.text
+        return named(CLAUSE_NEEDS[case.kind].get(case.clause, "?")) in self.text
 
     @property
     def steps(self) -> tuple[str, ...]:

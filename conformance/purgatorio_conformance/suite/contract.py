@@ -33,6 +33,7 @@ LACKS: Final[Mapping[str, str]] = {
     "timer": "purgatories: the calls that set and run an operation's time-out are not reported",
     "expiry": "purgatories: operations have no time-outs",
     "cancel-for-key": "purgatories: operations cannot be removed from the list of a key",
+    "several-keys": "purgatories: an operation waits under one key only",
     "other-keys": "purgatories: a returned operation waits under none of its other keys",
     "gauges": "purgatories: the number of waiting operations is not known",
 }

@@ -24,12 +24,17 @@ from purgatorio_conformance.protocol.failed_run import FailedRun
 from purgatorio_conformance.protocol.gates import Effort, Way
 from purgatorio_conformance.protocol.lines import Lines
 from purgatorio_conformance.protocol.message import Description, Quiesce
-from purgatorio_conformance.protocol.played_order import Account, from_its_start
+from purgatorio_conformance.protocol.played_order import Account
 from purgatorio_conformance.protocol.scope import scope, scope_delays
 from purgatorio_conformance.protocol.script import ScriptPlayer
-from purgatorio_conformance.protocol.session import OwnPeer, noted
-from purgatorio_conformance.protocol.shortest import order_of_run, shortest_failure, shortest_of_trace
-from purgatorio_conformance.protocol.small_program import Inside, SmallProgram
+from purgatorio_conformance.protocol.session import OwnPeer
+from purgatorio_conformance.protocol.shortest import (
+    order_of_failure,
+    order_of_run,
+    shortest_failure,
+    shortest_of_trace,
+)
+from purgatorio_conformance.protocol.small_program import SmallProgram
 from purgatorio_conformance.subject.child import ChildLimits
 from purgatorio_conformance.subject.contract import FailureKind, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import HUGE_NS, Plan
@@ -77,8 +82,6 @@ _OPERATIONS: Final = 500
 _SEED: Final = 1
 
 _TOO_SHORT: Final = "its delays are too short for any program of the scope"
-
-_OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 
 
 def session_in_words(session: Iterable[str]) -> Iterator[str]:
@@ -185,7 +188,6 @@ def _adapter(promise: Promise, part: Part, makes: Callable[[Stage, int], Driven]
         promise.subject,
         leaves_out=partial(_lacking, promise),
         makes=makes,
-        reenters="re-entry" not in promise.lacks,
     )
 
 
@@ -236,13 +238,9 @@ def _failing(subject: CommandSubject, path: Path, failure: SubjectFailed) -> tup
     script; and why they may not be minimal."""
     account = subject.account
     if subject.small:
-        session: list[str] = []
-        order = account.under_way or account.in_turn
-        if order is None or failure.kind not in ("deadlock", "raises", "raced", "refused"):
+        if failure.kind not in ("deadlock", "raises", "raced", "refused"):
             return (), ""
-        subject.play_again(path.with_name("again.jsonl"), order, noted(session))
-        operations = _OF_PLAY.findall(" ".join(session)) or [""]
-        return _moves(from_its_start(session, operations[-1])), ""
+        return _moves(order_of_failure(subject, path.with_name("again.jsonl"))), ""
     last = account.refused or (account.oldest or (0, None))[1] or Quiesce()
     kind = _ENDS_AS.get(failure.kind, failure.kind)
     found = shortest_failure(subject, path, last, kind, _SHORTENS_S)
@@ -290,10 +288,7 @@ def _moves(session: Sequence[str]) -> tuple[str, ...]:
 
 
 def _lacking(promise: Promise, program: SmallProgram) -> bool:
-    if "expiry" in promise.lacks and (program.expiring() or program.passes_time):
-        return True
-    inside = any(isinstance(call, Inside) for call in program.calls())
-    return inside and bool({"callbacks", "re-entry"} & set(promise.lacks))
+    return "expiry" in promise.lacks and bool(program.expiring() or program.passes_time)
 
 
 def _written(trace: bytes, path: Path) -> None:
@@ -398,6 +393,8 @@ def command_promise(description: Description) -> Promise:
             lacks[lack] = f"it has no gate at {' or '.join(sorted(missing))}"
     if "re-entry" in lacks and "timer" in description.capabilities:
         lacks["raising"] = lacks["re-entry"]
+    if "no-re-entry" in description.capabilities:
+        lacks |= dict.fromkeys(("re-entry", "callbacks"), "it declares no-re-entry")
     if description.unit_ns > 1:
         lacks["between-ticks"] = f"its times are multiples of {description.unit_ns} ns"
     if description.least_delay_ns > 0:

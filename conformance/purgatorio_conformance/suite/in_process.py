@@ -25,7 +25,7 @@ from contextlib import nullcontext, suppress
 from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, SupportsIndex
 
 import orjson
 
@@ -55,6 +55,7 @@ from purgatorio_conformance.suite.contract import (
 )
 from purgatorio_conformance.suite.probe import Probe
 from purgatorio_conformance.suite.stage import MEANT, Call, Fields, RunEnded, Stage
+from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace import recorder
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT
 
@@ -85,8 +86,13 @@ def describe(promise: Promise, part: Part) -> Description:
     reports = ("timer_fire",) if part == "timer" else tuple(f for f in REPORTABLE if f not in untold)
     has = (CAPABILITIES[lack] for lack in lacks if lack not in promise.lacks)
     capabilities = [part, "virtual-time", *has, *promise.offers]
-    if "other-keys" in promise.lacks:
-        capabilities.append("cancel-key-all")
+    limited = {
+        "other-keys": "cancel-key-all",
+        "several-keys": "one-key",
+        "callbacks": "no-re-entry",
+        "re-entry": "no-re-entry",
+    }
+    capabilities += dict.fromkeys(limited[lack] for lack in limited if lack in promise.lacks)
     least_ns, most_ns = (MIN_INT, MAX_INT) if part == "timer" else (0, MAX_TIME_NS)
     return Description(
         n=0,
@@ -347,16 +353,31 @@ class InProcess:
             warnings.warn(self._unclosed, stacklevel=2)
 
 
+COMPLETED: Final = "True if this call completed the operation, or else False"
+
+
+class WrongResult(TypeError):
+    """A method of the adapter returned an object of a wrong type."""
+
+
+def _number(result: object, right: str) -> int:
+    if isinstance(result, SupportsIndex):
+        return int(result)
+    raise WrongResult(f"returned {visible(repr(result), 60)}; it must return {right}")
+
+
 def _in_words(method: str, error: BaseException) -> str:
+    if isinstance(error, WrongResult):
+        return f"{named(method)} {error}"
     said = "".join(traceback.format_exception_only(error)).strip()
     if method == "add" and isinstance(error, TypeError):
         said += " (the suite calls add(delay_ns, task))"
-    return f"{raised_by(method)} {said}{_raised_at(error)}"
+    return f"{named(method)} raised {said}{_raised_at(error)}"
 
 
-def raised_by(method: str) -> str:
-    """The beginning of the text about an exception of the adapter."""
-    return f"your adapter's {method}() raised"
+def named(method: str) -> str:
+    """The beginning of the text about a fault of the adapter."""
+    return f"your adapter's {method}()"
 
 
 def _end(thread: int | None) -> None:
@@ -478,13 +499,15 @@ class DrivenPurgatory:
                 amount = units if isinstance(units, int) else 1
                 probe = Probe(self._stage, name, tuple(keys), delay_ns, self._flag(name), amount)
                 self._probes[name] = probe
-                return {"out": int(self._purgatory.register(probe))}
+                return {"out": _number(self._purgatory.register(probe), COMPLETED)}
             case {"m": "ready", "id": str(name)}:
                 self._flag(name).set()
             case {"m": "check", "key": str(key)}:
-                return {"out": int(self._purgatory.check(key))}
+                return {
+                    "out": _number(self._purgatory.check(key), "the number of operations that it completed")
+                }
             case {"m": "force", "id": str(name)}:
-                return {"out": int(self._purgatory.force(self._probes[name]))}
+                return {"out": _number(self._purgatory.force(self._probes[name]), COMPLETED)}
             case {"m": "cancel_key", "key": str(key)}:
                 return {"ids": [probe.id for probe in self._purgatory.cancel_for_key(key)]}
             case {"m": "advance", "now_ns": int(now_ns)}:
@@ -578,13 +601,13 @@ class DrivenTimer:
                     self._handles[name] = timer.fixed_delay(first_ns, period_ns, task)
             case {"m": "reset", "id": str(name), "delay_ns": int(delay_ns)} if isinstance(timer, Resets):
                 moved = timer.reset(self._handles[name], delay_ns)
-                return {} if moved is None else {"out": int(moved)}
+                return {} if moved is None else {"out": _number(moved, "True, False or None")}
             case {"m": "cancel", "id": str(name)} if name not in self._handles or name in self._over:
                 # The cancel comes before its add has returned, so the adapter has no handle yet; or it has run.
                 return {"out": 0}
             case {"m": "cancel", "id": str(name)} if isinstance(timer, Cancels):
                 won = timer.cancel(self._handles[name])
-                return {} if won is None else {"out": int(won)}
+                return {} if won is None else {"out": _number(won, "True, False or None")}
             case {"m": "advance", "now_ns": int(now_ns), "hold": int()} if isinstance(timer, Moves):
                 by_ns, self._now_ns = now_ns - self._now_ns, now_ns
                 timer.move(by_ns)

@@ -27,6 +27,7 @@ from purgatorio_conformance.suite.case import (
 from purgatorio_conformance.suite.contract import BadPromise, Promise
 from purgatorio_conformance.suite.gated import command_promise, of_command, of_purgatory, of_timer
 from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
 
@@ -53,7 +54,9 @@ class BrokenPromise(AssertionError):
 
 def parameters(marker: pytest.Mark) -> Sequence[object]:
     """The parameters of a marked test. Raises pytest.UsageError for an incomplete or invalid marker."""
-    kind = marker.kwargs.get("kind", "timer")
+    promises = marker.kwargs.get("promises", ())
+    operations = any(isinstance(one, Promise) and "O1" in PROFILES[one.profile].clauses for one in promises)
+    kind = marker.kwargs.get("kind", "purgatory" if operations else "timer")
     form = "command" if "command" in marker.kwargs else kind
     if form not in _FORMS:
         raise pytest.UsageError("@pytest.mark.purgatorio: kind is one of timer, purgatory, subject")
@@ -64,7 +67,6 @@ def parameters(marker: pytest.Mark) -> Sequence[object]:
         )
     if form == "command":
         return _command_parameters(marker)
-    promises = marker.kwargs.get("promises", ())
     if not promises or not all(isinstance(promise, Promise) for promise in promises):
         raise pytest.UsageError("@pytest.mark.purgatorio needs promises=[Promise(...), ...]")
     names = [promise.profile for promise in promises]

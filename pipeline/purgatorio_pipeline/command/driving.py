@@ -16,6 +16,7 @@ import click
 from purgatorio_conformance.protocol.driver import CommandSubject, TimeChoice, command_subjects
 from purgatorio_conformance.protocol.played_order import in_trace
 from purgatorio_conformance.protocol.shortest import (
+    order_of_failure,
     order_of_run,
     shortest_failed,
     shortest_of_run,
@@ -206,10 +207,11 @@ class ToShow:
         order: Minimal | None = None
         if self.fails:
             found = shortest_failed(self.subject, trace, self.fails, seed, operations, folder)
+            if found is None and self.subject.small:
+                # A script has no calls inside callbacks.
+                order = self._order(path, order_of_failure(self.subject, path))
         elif self.subject.small:
-            session = order_of_run(self.subject, self.run, self.clause, path)
-            calls = sum(line.startswith(">") for line in session)
-            order = Minimal(self.run.run, self.clause, path, calls, session) if session else None
+            order = self._order(path, order_of_run(self.subject, self.run, self.clause, path))
             # Without threads, the program is a script, and some of its calls may not be needed.
             source = path if order else trace
             alone = self.subject.virtual and self.subject.description.lanes == 1 and source.is_file()
@@ -227,8 +229,12 @@ class ToShow:
         replace(found.recording, header=header).write(path)
         return Minimal(self.run.run, self.clause, path, len(found.script.calls), found.session, found.stopped)
 
+    def _order(self, path: Path, session: tuple[str, ...]) -> Minimal | None:
+        calls = sum(line.startswith(">") for line in session)
+        return Minimal(self.run.run, self.clause, path, calls, session) if session else None
 
-_NOT_AGAIN = "a new process of the program does not show it again with the same calls"
+
+_NOT_AGAIN = "no shorter list of calls shows it again in a new process"
 
 
 def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) -> list[ToShow]:

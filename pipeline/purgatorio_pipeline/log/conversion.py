@@ -62,15 +62,21 @@ def convert_log(
         header = _header(sources[0], mapping, read)
         left_out = read.left_out + sum(read.unknown_ends.values())
         try:
-            events, requests = _write(table, TraceWriter(partial, header), mapping, left_out)
+            made = _write(table, TraceWriter(partial, header), mapping, left_out)
             os.replace(partial, target)
         finally:
             partial.unlink(missing_ok=True)
+    if made.unordered and mapping.answer_ns is not None:
+        notes.append(
+            f"{made.unordered:,} requests (first: {made.first_unordered}) came at the same time as an event of their "
+            "key, and were not answered in time. Which came first is unknown, so O4 does not judge them: log finer "
+            "times"
+        )
     return LogConversion(
         header.run,
         read.rows,
-        events,
-        requests,
+        made.i,
+        made.requests,
         ended,
         mapping.lacking(),
         tuple(notes),
@@ -162,11 +168,11 @@ def _zone(offsets: set[timedelta | None]) -> str:
     return f"{datetime.now(timezone(offset)):%z}" if offset else "UTC"
 
 
-def _write(table: PointTable, writer: TraceWriter, mapping: LogMapping, left_out: int) -> tuple[int, int]:
-    """Write the points as events, in the order of time. Returns the numbers of events and of requests."""
+def _write(table: PointTable, writer: TraceWriter, mapping: LogMapping, left_out: int) -> EventMaker:
+    """Write the points as events, in the order of time."""
     made = EventMaker(bool({"O2", "O4"} - {*mapping.lacking()}), mapping)
     with writer:
         for event in chain.from_iterable(map(made.events, table.in_order())):
             writer.write(event)
         writer.dropped = left_out
-    return made.i, made.requests
+    return made

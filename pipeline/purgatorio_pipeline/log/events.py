@@ -22,6 +22,9 @@ class EventMaker:
     def __init__(self, answers: bool, mapping: LogMapping) -> None:
         self.i = 0
         self.requests = 0
+        self.unordered = 0
+        """Requests that came at the time of an event of their key, and that this event did not answer in time."""
+        self.first_unordered = ""
         self._answers = answers
         self._answer_ns = mapping.answer_ns or 0
         self._answer_early_ns = mapping.answer_early_ns or 0
@@ -37,6 +40,8 @@ class EventMaker:
         """Requests with an event of their key that may have come before them, and the row of the event."""
         self._ended_until: dict[str, int] = {}
         """Requests that have ended, and until when an event of their key may still have caused that."""
+        self._beside: dict[str, int] = {}
+        """Requests without an order with an event of their key, and the time of the event."""
         self._open: list[tuple[int, int, str, str]] = []
         """Events that are being answered: until when, the `i` of the call, its thread, its key."""
         self._idle: list[int] = []
@@ -72,6 +77,8 @@ class EventMaker:
             th = f"event-{number}"
             heappush(self._open, (t + self._answer_ns, self.i, th, key))
             yield self._made(th, t, "call", "check_and_complete", keys=(key,))
+            self._recent.append((t, key, self._row))
+            self._beside.update(dict.fromkeys(beside, t))
             if self._needs_event:
                 # The event may answer these. That it must, the log does not show, so they are ready only when they
                 # are answered: a ready request must be answered by the next event.
@@ -79,7 +86,6 @@ class EventMaker:
                     t, (request for request in beside if request in self._ended_until), self._row
                 )
                 self._may_be_ready.update(dict.fromkeys(beside, self._row))
-                self._recent.append((t, key, self._row))
 
     def _made_ready(self, t: int, requests: Iterable[str], row: Origin) -> Iterator[Event]:
         for request in requests:
@@ -126,11 +132,17 @@ class EventMaker:
         yield self._made("log", t, "ret", "try_complete_else_watch", id=request, c=c, out=0)
         while self._recent and self._recent[0][0] < t - self._skew_ns:
             self._recent.popleft()
-        for row in (row for _, key, row in self._recent if key in keys):
-            self._may_be_ready[request] = row
+        for event_t, row in ((event_t, row) for event_t, key, row in self._recent if key in keys):
+            self._beside[request] = event_t
+            if self._needs_event:
+                self._may_be_ready[request] = row
 
     def _ended(self, t: int, request: str, what: str) -> Iterator[Event]:
         expired = what == "timed_out"
+        event_t = self._beside.pop(request, None)
+        if event_t is not None and what != "gone" and (expired or t > event_t + self._answer_ns):
+            self.unordered += 1
+            self.first_unordered = self.first_unordered or request
         outer = "timer_fire" if expired else "try_complete"
         self._ended_until.setdefault(request, t + self._answer_early_ns)
         if what == "gone":

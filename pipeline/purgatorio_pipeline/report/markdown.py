@@ -57,7 +57,7 @@ def _runs(result: CheckResult, groups: Sequence[CauseGroup]) -> str:
     said = f"{verdicts_in_words(result)}; {sum(run.events for run in result.runs):,} events"
     if groups:
         broken = sum(group.count for group in groups)
-        said += f"; {broken:,} violations of {len(groups):,} cause{'s'[: len(groups) != 1]}"
+        said += f"; {broken:,} violations of {len(groups):,} kind{'s'[: len(groups) != 1]}"
     return f"{said}\n"
 
 

@@ -225,7 +225,7 @@ def _print_sum(console: Console, result: CheckResult, groups: list[CauseGroup], 
     said = verdicts_in_words(result)
     violations = sum(group.count for group in groups)
     if groups:
-        said += f"; {counted(violations, 'violation')} of {counted(len(groups), 'cause')}"
+        said += f"; {counted(violations, 'violation')} of {counted(len(groups), 'kind')}"
     skipped = {
         one.clause for run in result.runs for one in run.clauses.values() if one.verdict is Verdict.SKIPPED
     }
