@@ -12,6 +12,10 @@ const HOUR_NS = 3_600_000_000_000;
 const OF_OPERATIONS = [
   "try_complete", "force_complete", "on_complete", "on_expiration", "timer_add", "timer_cancel", "timer_fire",
 ];
+const TIMER_METHODS = {
+  cancel: "cancel", "add-again": "addAgain", "add-same": "addAgain", "fixed-rate": "fixedRate", "fixed-delay": "fixedDelay",
+  reset: "reset", lasting: "moveTo", halts: "close", "virtual-time": "advanceTo",
+};
 const CONSTANTS = {
   tickNs: "tick_ns", wheelSize: "wheel_size", earlyNs: "early_ns", earlyRealNs: "early_real_ns", lateNs: "late_ns",
   lateRealNs: "late_real_ns", purgeInterval: "purge_interval", unitNs: "unit_ns", leastDelayNs: "least_delay_ns",
@@ -71,6 +75,9 @@ function run(promises, factory) {
       this.lanes = new Map(); // number of a lane to its last call
       this.waiting = []; // those that come when there is no name left
       this.under = factory[start.part](this.virtual, start.now_ns ?? 0);
+      // Otherwise each such call would end with an error, as if the timer raised it.
+      const lost = can.map((name) => start.part === "timer" && TIMER_METHODS[name]).find((name) => name && !this.under[name]);
+      if (lost) throw new TypeError(`the adapter has no method ${lost}, and declares in \`can\` that it has`);
     }
 
     report(message) {

@@ -194,6 +194,12 @@ def test_a_node_timer_without_an_add_has_periodic_tasks_that_run_once(bug: bool,
     assert found(command, "virtual-scope", tmp_path, ops=300) == set()
 
 
+def test_a_method_that_a_node_adapter_declares_and_lacks_accuses_no_timer(tmp_path: Path) -> None:
+    command = edited("periodic.js", "  moveTo(nowNs) {", "  moveItTo(nowNs) {", tmp_path)
+    with pytest.raises(AssertionError, match=r"died: .*has no method moveTo"):
+        found(command, "virtual-periodic", tmp_path)
+
+
 @pytest.mark.parametrize("looks", [True, False])
 def test_tasks_that_a_node_timer_does_not_await_may_cancel_each_other(looks: bool, tmp_path: Path) -> None:
     """A task of the bucket cancels the next one, which runs all the same: T4. An adapter that ran the tasks later
