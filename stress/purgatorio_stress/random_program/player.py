@@ -15,8 +15,6 @@ from typing import Any, Final
 from greenlet import GreenletExit
 
 from purgatorio.process import PROCESS, MadeBeforeFork
-from purgatorio.sync import ExecutorClosed
-from purgatorio.timer.interface import TimerClosed
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.random_program.act import Act, Drawn
@@ -57,8 +55,6 @@ class Player:
         self.world = world
         self.drawn = drawn
         self.broken: list[Broken] = []
-        self.shut: object = False
-        """True if the subject is shut down, or will be by the program."""
         self.open: dict[int, str] = {}
         """By number of a task, its current act."""
         self.exits = {"raised": 0, "told": 0}
@@ -140,15 +136,6 @@ class Player:
     def breaks(self, clause: str, subject: str, seen: str) -> None:
         """Record a violation for the end of the run."""
         self.broken.append(Broken(clause, subject, seen))
-
-    @contextmanager
-    def drained(self) -> Iterator[None]:
-        """Ignore ExecutorClosed and TimerClosed of the `with` block if the subject is shut down."""
-        try:
-            yield
-        except (ExecutorClosed, TimerClosed):
-            if not self.shut:
-                raise
 
     def counts(self, *gauges: int) -> None:
         """Check that no gauge is negative."""

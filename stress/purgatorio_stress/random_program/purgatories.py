@@ -124,6 +124,8 @@ class PurgatoryPlayer(Player):
         )
         self.operations = [_Operation(self, number) for number in range(len(drawn.things))]
         self.registered: set[int] = set()
+        self.refused: list[int] = []
+        """The operations whose time-out the timer's executor refused, so that they were not registered."""
         self.tries: dict[int, int] = {}
         self.arriving: dict[int, int] = {}
         """By operation, the thread of a registration whose first try has not returned."""
@@ -213,17 +215,24 @@ class PurgatoryPlayer(Player):
         registered. After an exit (see `purgatorio.faults`) of a later try, the operation stays registered."""
         self.registered.add(number)
         self.arriving[number] = self.thread()
+        refusals = self.executor.refused[0]
         try:
             self.purgatory.register(self.operations[number], given)
         except Planned as error:
             self.told.append(error)
             self.registered.discard(number)
         except PlannedExit:
-            if number in self.arriving:
+            refused = self.executor.refused[0] > refusals
+            if number in self.arriving or refused:
                 self.registered.discard(number)
+            if refused and self.alone:
+                self.refused.append(number)
             raise
         except (ExecutorClosed, TimerClosed):
-            if self.completes or not self.shut:
+            if self.executor.refused[0] > refusals:
+                self.registered.discard(number)
+                self.refused.append(number)
+            elif self.completes or not self.shut:
                 raise
 
     def do_give(self, form: int, number: int) -> None:
@@ -366,10 +375,14 @@ class PurgatoryPlayer(Player):
     def _pass_time(self, timeout_ms: int) -> None:
         if self.reaper:
             return
-        taken = self.executor.taken[0]
+        taken, refusals = self.executor.taken[0], self.executor.refused[0]
         before_ms, told = self.world.run.now_ms, True
-        with self.drained(), self.owned():
-            told = self.purgatory.inner.pass_time(*[timeout_ms][: timeout_ms > 0])
+        try:
+            with self.owned():
+                told = self.purgatory.inner.pass_time(*[timeout_ms][: timeout_ms > 0])
+        except (ExecutorClosed, TimerClosed):
+            if not self.shut and self.executor.refused[0] == refusals:
+                raise
         waited_ms = self.world.run.now_ms - before_ms
         found = self.executor.taken[0] > taken
         if self.alone and not told and (found or (waited_ms < timeout_ms and not self.shut)):
@@ -380,6 +393,10 @@ class PurgatoryPlayer(Player):
     def do_run(self) -> None:
         """Run the actions that the timer has submitted."""
         self.run_until_empty(self.executor.run_all)
+
+    def do_refuse(self, times: int) -> None:
+        """Let the timer's executor refuse the next `times` actions."""
+        self.executor.refuse_next[0] += times
 
     def do_pass(self, by_ms: int) -> None:
         if not self.reaper:
@@ -445,8 +462,13 @@ class PurgatoryPlayer(Player):
         """Check for lost operations and actions, let all time-outs pass, then check the expired operations."""
         yield from self.broken
         self.broken.clear()
+        self.executor.refuse_next[0] = 0
         inner = self.purgatory.inner
         inner.check()
+        listed = [operation for watchers in inner._all_watchers() for operation in watchers.operations()]
+        for operation in {self.operations[number] for number in self.refused}.intersection(listed):
+            if not operation.is_completed():
+                yield Broken("O5", operation.id, "its registration was refused, and it is in a list")
         yield from self._stranded()
         yield from self._lost()
         for before in self.left_at_completion:
@@ -528,6 +550,8 @@ def _legal(drawn: Drawn, dialect: str) -> bool:
         drawn.settings[0] not in (1, _INLINE) or any(act.do in ("pass", "turn") for act in drawn.acts())
     ):
         # The reaper drives its own `SystemTimer`, and virtual time passes only by waits.
+        return False
+    if any(act.do == "refuse" for act in drawn.acts()) and (drawn.settings[3] or not drawn.settings[0]):
         return False
     if not drawn.settings[2] and any(act.do == "shutdown" for act in drawn.acts()) and drawn.settings[0]:
         # No clause judges the operations that such a shutdown leaves.

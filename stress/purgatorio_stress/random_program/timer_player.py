@@ -479,7 +479,7 @@ class TimerPlayer(Player):
         begun_ms, at = self.line.now_ms(), self.line.begin("add", name, timer)
         outer_ms = self.clock.begin()
         refused = self.executor.refused[0]
-        error, _ = self._failing(add)
+        error, _ = self._failing(add, answers=False)
         if self.executor.refused[0] != refused and not error and self._is_calm():
             self.breaks("CHECK", "timer", f"its executor refused {name}, and add reported no error")
         if deadline_ms is None:
@@ -798,7 +798,7 @@ class TimerPlayer(Player):
     def do_close(self, timer: int = 0) -> None:
         at = self.line.begin("close", timer=timer)
         before_ms = self.line.now_ms()
-        error, _ = self._failing(self.timers[timer].close)
+        error, _ = self._failing(self.timers[timer].close, answers=False)
         if self._is_calm():
             self.timers[timer].close()  # a second one has no effect
         if self.line.now_ms() - before_ms >= _LONG_WAIT_MS:
@@ -1030,11 +1030,14 @@ class TimerPlayer(Player):
             return deadline_ms + (deadline_ms > self.line.now_ms())
         return deadline_ms // self.tick_ms * self.tick_ms
 
-    def _failing(self, call: Callable[[], T]) -> tuple[str, T | None]:
-        """Call, and return the error as `TimerCall.error`, and the answer. Other exceptions end the thread, and violate
-        O8."""
+    def _failing(self, call: Callable[[], T], *, answers: bool = True) -> tuple[str, T | None]:
+        """Call, and return the error as `TimerCall.error`, and the answer: None after an exception, or if the call
+        `answers` nothing. Other exceptions end the thread, and violate O8."""
         try:
-            return "", call()
+            answer = call()
+            if answers and answer is None:
+                self.breaks("CHECK", "timer", "a call that has an answer returned None")
+            return "", answer
         except TimerClosed:
             return "closed", None
         except ExecutorClosed:
