@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 from shlex import quote
 from types import FrameType
@@ -173,14 +172,19 @@ class _Program:
         has_threads = any(name == "threads" or name.startswith(_THREAD) for name in dir(made))
         self.programs = tuple(programs(made)) if is_timer(made) and not (has_threads or self._calls) else ()
         """The programs to explore in place of this one, if the adapter is that of a timer."""
-        self._judges = judges(made, world.early) if self._calls else {}
-        if not (self.programs or self._calls):
+        self._judges = judges(made, world.early) if self.programs or self._calls else {}
+        if not self._judges:
             _require_program(adapter, made, has_threads=has_threads)
         self.outcomes: dict[str, int] = {}
         self.not_run = set(self.loader.package_of.values())
         """The packages whose functions no run has called yet. `_note_call` removes a package at its first call."""
         self._adapter: Adapter | TimerProgram | None = None
         self._checked = False
+
+    def choose(self, calls: str) -> None:
+        """Continue with another of `programs`. The modules stay loaded."""
+        self._calls = calls
+        self.world.forget()
 
     def set_up(self, run: Execution, /) -> None:
         """Create a new adapter, and a task for each of its threads."""
@@ -312,84 +316,68 @@ def explore_foreign(
     """Explore the adapter's program, or the small programs for the adapter of a timer. `path` is searched before
     `sys.path`. `progress` is entered when the program is loaded. Raises CannotLoad if an import fails, or if the
     adapter is wrong."""
-    explore = partial(
-        _of_one, packages, strategy=strategy, seed=seed, early=early, path=path, races_count=races_count
-    )
     began = limits.clock()
-    explored = explore(adapter, replace(limits, began=began), progress=progress)
-    if isinstance(explored, AdapterResult):
-        return explored
-    whole = AdapterResult(
-        f"{'+'.join(packages)} {adapter}", Exploration(strategy, "", complete=True), (), (), {}
-    )
-    with progress():
-        for left, text in zip(range(len(explored), 0, -1), explored, strict=True):
-            # A program has at most twice its share of the time that is left.
-            now = limits.clock()
-            share_s = round(max(0.1, 2 * (began + limits.seconds - now) / left), 1)
-            one = explore(f"{adapter}={text}", replace(limits, seconds=share_s, began=now))
-            assert isinstance(one, AdapterResult), "it has its program"
-            if one.exploration.found:
-                return one
-            whole = _joined(whole, one)
+    world = World(early)
+    with process_kept(world.ends_the_process), openings_recorded(world), _profiled_as_before():
+        program = _Program(world, packages, adapter, path, races_count)
+        token = f"{'+'.join(packages)}+{adapter}"
+        if not program.programs:
+            return _of_one(program, replace(limits, began=began), strategy, seed, token, progress)
+        whole = AdapterResult(program.name, Exploration(strategy, "", complete=True), (), (), {})
+        with progress():
+            for left, text in zip(range(len(program.programs), 0, -1), program.programs, strict=True):
+                # A program has at most twice its share of the time that is left.
+                now = limits.clock()
+                share_s = round(max(0.1, 2 * (began + limits.seconds - now) / left), 1)
+                program.choose(text)
+                one = _of_one(
+                    program, replace(limits, seconds=share_s, began=now), strategy, seed, f"{token}={text}"
+                )
+                if one.exploration.found:
+                    return replace(one, name=f"{one.name}={text}")
+                whole = _joined(whole, one, text)
     done = whole.exploration
-    done.bound = f"all {len(explored)} small programs; in each, {done.bound}"
+    done.bound = f"all {len(program.programs)} small programs; in each, {done.bound}"
     return whole
 
 
-def _joined(before: AdapterResult, one: AdapterResult) -> AdapterResult:
-    """The results of two programs of one timer as one."""
+def _joined(before: AdapterResult, one: AdapterResult, text: str) -> AdapterResult:
+    """The results of two programs of one timer as one. `text`: the second program."""
     done, new = before.exploration, one.exploration
     new.complete &= done.complete
-    new.limit = done.limit or (new.limit and f"{one.name.partition('=')[2]}: {new.limit}")
+    new.limit = done.limit or (new.limit and f"{text}: {new.limit}")
     new.schedules += done.schedules
     new.redundant += done.redundant
     new.beyond += done.beyond
     new.seconds += done.seconds
-    return replace(
-        one,
-        name=before.name,
-        races=tuple(sorted({*before.races, *one.races})),
-        uncontrolled=tuple(sorted({*before.uncontrolled, *one.uncontrolled})),
-    )
+    return one
 
 
 def _of_one(
-    packages: Sequence[str],
-    adapter: str,
+    program: _Program,
     limits: Limits,
-    *,
     strategy: str,
     seed: int,
-    early: int,
-    path: Sequence[str],
-    races_count: bool,
+    names: str,
     progress: Callable[[], AbstractContextManager[object]] = nullcontext,
-) -> AdapterResult | Sequence[str]:
-    """Explore one program. For a timer without a program, return its programs."""
-    world = World(early)
-    with process_kept(world.ends_the_process), openings_recorded(world), _profiled_as_before():
-        program = _Program(world, packages, adapter, path, races_count)
-        if program.programs:
-            return program.programs
-        try:
-            with bounded_cpu(2 * limits.seconds + NO_END_S), bounded_wait(world.waiting):
-                limit = _NOT_DETERMINISTIC
-                if not _is_random(program):
-                    with progress():
-                        return _explored(
-                            program, limits, strategy, seed, early, f"{'+'.join(packages)}+{adapter}"
-                        )
-        except NoEnd as error:
-            limit = str(error)
-        done = Exploration(strategy, "nothing", limit=limit)
-        return AdapterResult(program.name, done, (), tuple(sorted(world.uncontrolled)), {})
-
-
-def _explored(
-    program: _Program, limits: Limits, strategy: str, seed: int, early: int, names: str
 ) -> AdapterResult:
+    """Explore one program. `names`: the packages and the adapter, for a token."""
     world = program.world
+    try:
+        with bounded_cpu(2 * limits.seconds + NO_END_S), bounded_wait(world.waiting):
+            limit = _NOT_DETERMINISTIC
+            if not _is_random(program):
+                with progress():
+                    return _explored(program, limits, strategy, seed, names)
+    except NoEnd as error:
+        limit = str(error)
+    done = Exploration(strategy, "nothing", limit=limit)
+    return AdapterResult(program.name, done, (), tuple(sorted(world.uncontrolled)), {})
+
+
+def _explored(program: _Program, limits: Limits, strategy: str, seed: int, names: str) -> AdapterResult:
+    world = program.world
+    early = world.early
     with quiet():
         while True:
             world.settle()

@@ -152,6 +152,13 @@ class World:
         self._identities.clear()
         self.run.current.made = 0
 
+    def forget(self) -> None:
+        """Forget what the runs of another program of the same modules have shown."""
+        self.changed.clear()
+        self.spins.clear()
+        self.too_long = ""
+        self.diverged = False
+
     def settle(self) -> None:
         """Begin a search with what earlier runs have changed."""
         self.changing = frozenset(self.changed)
