@@ -11,7 +11,7 @@ import pytest
 from docs.makers.machine_changes import HOT, changes
 from mutants.diffs import Diff, diffs
 from mutants.reference import MUTANTS
-from purgatorio import SystemTimer
+from purgatorio import SystemTimer, TimerTask
 from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio.sync import Sync
 from purgatorio.timer.bucket import TimerTaskList
@@ -213,6 +213,15 @@ def test_two_drains_of_a_timer_that_says_whether_it_is_driven_have_no_race() -> 
     with patched([Patch(Undriven, "__init__", with_a_cell)]):
         (found,) = explore_program(drawn, "pending-flag", races=True).found
     assert found.clause == "RACE"
+
+
+@pytest.mark.parametrize(
+    "program", ["drawn:system:1.2.0.0:1::misuse:", "drawn:purgatory:1.0.1.0:-1.0.0::misuse:"]
+)
+def test_a_coroutine_as_a_callback_must_be_refused(program: str) -> None:
+    with patched([Patch(TimerTask, "__init_subclass__", classmethod(lambda cls: None))]):
+        (found,) = explore_program(Drawn.parse(program), "pending-flag").found
+    assert found.clause == "CHECK"
 
 
 @pytest.mark.parametrize("takes", [0, 1 << 28])

@@ -97,6 +97,9 @@ class _Plain(DelayedOperation):
     def on_complete(self) -> None: ...
 
 
+async def _coroutine() -> None: ...
+
+
 class PurgatoryPlayer(Player):
     """Settings: timer (0: none, 1: `SystemTimer`, 2: `IntrusiveTimer`, `_INLINE`: as 1, on a `DirectExecutor`), purge
     interval, `complete_at_shutdown`, reaper."""
@@ -265,6 +268,9 @@ class PurgatoryPlayer(Player):
         for name in ("dialect", "lock", "faults"):
             made: Callable[..., object] = partial(_Plain, 1, sync=sync)
             self.must_refuse(partial(made, **{name: object()}), TypeError, "a part")
+        for name in ("try_complete", "on_complete", "on_expiration"):
+            wrong_class = partial(type, "Wrong", (DelayedOperation,), {name: _coroutine})
+            self.must_refuse(wrong_class, TypeError, "a method")
         self.must_refuse(partial(self.actions.add, cast(Any, None)), TypeError, "an action")
         if self.guard is not None and self.reaper:
             self.must_refuse(partial(make, timer=inner._timer, reaper=True), ValueError, "a second reaper")

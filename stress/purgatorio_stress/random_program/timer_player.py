@@ -593,6 +593,7 @@ class TimerPlayer(Player):
         self._refused(partial(timer.add, no_task))
         self.must_refuse(partial(ActionTask, half, self.do_raise), TypeError, "a delay")
         self.must_refuse(partial(ActionTask, 1, coroutine), TypeError, "a function")
+        self.must_refuse(partial(type, "Wrong", (TimerTask,), {"run": coroutine}), TypeError, "a method")
         if isinstance(timer, IntrusiveTimer):
             self._refused(partial(timer.call_at, 1, none))
             self._refused(partial(timer.call_at, half, self.do_raise))
