@@ -45,6 +45,7 @@ def test_each_clause_has_every_leg(clause: str) -> None:
     expected = {"broken by"} if clause in WITHOUT_MUTANT else set()
     assert empty == expected | ({"implemented in"} if clause in WITHOUT_REFERENCE else set())
     assert "spec/purgatorio_spec/clause/" in parts["judged by"]
+    assert (clause in WITHOUT_MUTANT) != ("  see: purgatorio explore " in parts["broken by"])
     said = " ".join(parts["rules"].split())
     assert all(f". {rule}. {rule.formula}".strip() in said for rule in CLAUSES[clause].rules)
 

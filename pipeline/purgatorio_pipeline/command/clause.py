@@ -48,10 +48,10 @@ def command(name: str) -> None:
         click.echo(f"\n{title}")
         for line in lines:
             # A place in a file is not wrapped, so that it can be clicked and copied. The code after it is cut.
-            place = title in ("judged by", "implemented in", "negative controls")
+            whole = title in ("judged by", "implemented in", "negative controls") or line.startswith("see: ")
             click.echo(
                 _cut(f"  {line}")
-                if place
+                if whole
                 else _wrapped(line.lstrip(), "     " if line.startswith(" ") else "  ")
             )
 
@@ -85,7 +85,7 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "needs", [", ".join((*clause.records, *(f"header {one}" for one in clause.constants)))]
         yield "judged by", [f"{_place(judge)}: {judge.__name__}" for judge in clause.judges.values()]
     kept = [
-        line
+        re.sub(rf"(:\d+: ).*(?=\[{name}\])", r"\1", line)
         for folder in ("reference", "wire/purgatorio_broker")
         for line in _lines(ROOT / folder, lambda line: f"[{name}]" in line)
     ]
@@ -104,10 +104,9 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _tests(name: str, first: str, naming: Iterable[str]) -> list[str]:
-    """The tests of a clause: first those of its negative controls, which need nothing else, then by the number of lines
-    that name it."""
+    """The tests of a clause: first that of its judging code, then those that name it, the most lines first."""
     named = Counter(line.partition(":")[0] for line in naming)
-    twins = [f"tests/{first} -k {name.lower()}_ (fails first)"] if first else []
+    twins = [f"tests/{first} -k {name.lower()}_ (its judging code)"] if first else []
     return [*twins, *(path for path, _ in named.most_common() if path != f"tests/{first}")]
 
 
@@ -124,7 +123,8 @@ def _paragraphs(judges: Iterable[object]) -> Iterator[str]:
 
 
 def _broken(name: str, *folders: str) -> list[str]:
-    """The mutants that break the clause: the place, the name for `--mutant FOLDER:NAME`, and the bug."""
+    """The mutants that break the clause: the place, the name for `--mutant FOLDER:NAME`, and the bug. Before them, the
+    command that shows the first."""
     found = []
     for folder in (MUTANTS / one for one in folders or ("reference", "broker")):
         try:
@@ -137,7 +137,12 @@ def _broken(name: str, *folders: str) -> list[str]:
         for one in table:
             number = str(getattr(one, "number", ""))
             place = places.get(one.name) or places.get(number) or folder.relative_to(ROOT)
-            found += [f"{place}: {one.name}: {one.what}"] if name in one.clauses else []
+            if name in one.clauses:
+                bug = f"--mutant {folder.relative_to(ROOT)}:{one.name}"
+                scenario = getattr(one, "scenario", "")
+                run = f"explore {scenario}/{getattr(one, 'dialect', '')}" if scenario else "broker"
+                found += [] if found else [f"see: purgatorio {run} {bug}"]
+                found.append(f"{place}: {one.name}: {one.what}")
     return found
 
 

@@ -88,7 +88,7 @@ class Dialect(Protocol):
         """Evaluate the operation. If it is not completed, call `watch` with every key, and evaluate it again. True iff
         this call completed the operation.
 
-        [O4] Without the second evaluation (before KAFKA-1952): (1) Thread A evaluates, and the condition is false. (2)
+        Without the second evaluation (before KAFKA-1952): (1) Thread A evaluates, and the condition is false. (2)
         Thread B makes the condition true, and checks the key before the operation is watched. (3) A watches the
         operation. No later event completes it.
 

@@ -70,6 +70,7 @@ class Locked:
                 if not operation.is_completed():
                     watch(key, operation)
             count()
+            # [O4] An event may have come before the operation was watched (see `Dialect.register`).
             return try_again(operation, _try_complete)
 
 

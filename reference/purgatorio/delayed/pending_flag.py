@@ -98,6 +98,7 @@ class PendingFlag:
             watch(key, operation)
             if position == 0:
                 count()
+        # [O4] An event may have come before the operation was watched (see `Dialect.register`).
         return try_again(operation, self.safe_try_complete)
 
 
