@@ -73,7 +73,7 @@ def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
         event, files = min(behind, key=lambda one: one[1])
         most = max(before) + len(cut) // FILES_LEFT_PART
         if files <= most:
-            yield kept("C1")
+            yield kept("C1", "files-stay-open")
         else:
             allowed = (
                 f"at most {most} other connections after max_wait ({max(before)} before, {len(cut)} closed)"

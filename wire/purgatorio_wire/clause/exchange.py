@@ -165,7 +165,7 @@ def in_order(scene: Scene) -> Rows:
                     f"answered before {first.api} #{first.corr}, which was sent earlier", *first.events,
                 )  # fmt: skip
             else:
-                yield kept("X2")
+                yield kept("X2", "answered-out-of-order")
 
 
 def one_at_a_time(scene: Scene, topics: Topics) -> Rows:

@@ -595,12 +595,11 @@ class Fetching:
     def _enough(self, clause: str) -> Row:
         """An answer before max_wait_ms has at least min_bytes. The records may differ, because other records may have
         been appended since."""
+        cause: Way = "answered-with-too-little"
         if self.had_enough:
-            return kept(clause)
+            return kept(clause, cause)
         allowed = f"at least {integer(self.one.body, 'min_bytes')} bytes"
-        return broken(
-            clause, "answered-with-too-little", self.one, allowed, "fewer", *self._appends(END_OF_TIME)
-        )
+        return broken(clause, cause, self.one, allowed, "fewer", *self._appends(END_OF_TIME))
 
     def _there(self, clause: str, cause: Way, t: int) -> Rows:
         """The records that were available at `t` are in the answer. Without such records there is no occasion."""
@@ -621,7 +620,7 @@ class Fetching:
             allowed = f"records of {'; '.join(missing)}"
             yield broken(clause, cause, one, allowed, "no records", *self._appends(t))
         else:
-            yield kept(clause)
+            yield kept(clause, cause)
 
     def _mark(self, clause: str, a: _Asked, t: int) -> Row | None:
         """A row if the answer has a start or an end that the log cannot have had since `t`."""
@@ -731,7 +730,7 @@ class Fetching:
                     continue
                 first = min(append.base for append in held_back)
                 if a.end <= first:
-                    yield kept("F9")
+                    yield kept("F9", "above-high-watermark")
                 else:
                     seen = f"records up to offset {a.end}, while an in-sync replica was stopped"
                     yield broken(

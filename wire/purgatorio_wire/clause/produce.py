@@ -173,7 +173,7 @@ def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:
     behind = [x for x in scene.lanes[one.conn].requests if x.i > one.i and x.owed]
     may_close = not behind and any(topics.logs[part].settled_t > one.t for part, *_ in produced(one))
     if may_close or any(x.answer is not None for x in behind):
-        yield kept("M2")
+        yield kept("M2", "acks-0-answered")
     elif behind and one.closed is not None and one.closed.by == "peer":
         seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
         yield broken(

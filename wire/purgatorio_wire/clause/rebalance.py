@@ -273,13 +273,13 @@ def _without(
     join = min(one.joins, key=lambda join: join.ended_t)
     late_joins = [x for x in group.joins if x.member in missing and x.t > before.members[x.member].t]
     clause = "G4" if late_joins else "G6"
+    cause: Way = "late-join-not-awaited" if late_joins else "before-the-time-out"
     if one.first_t < earliest - EARLY_NS:
         seen = f"answered after {after(one.first_t, join.t)} without {len(missing)} members that had not rejoined"
         allowed = "no answer before all members have rejoined, or the rebalance timeout has passed"
-        cause: Way = "late-join-not-awaited" if late_joins else "before-the-time-out"
         yield broken(clause, cause, join, allowed, seen, *_numbers(late_joins))
         return
-    yield kept(clause)
+    yield kept(clause, cause)
     if late_joins:
         return
     promise = f"an answer at the rebalance timeout, {longest_ms} ms,"
