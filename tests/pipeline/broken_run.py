@@ -302,8 +302,8 @@ SHAPES: Final = tuple(
 out: their clauses are in other profiles too, and the seeds of rare cases were found without them."""
 
 
-FEW: Final = tuple(fault for fault in FAULTS if fault not in MANY)
-"""Faults that a small run shows."""
+FEW: Final = tuple(fault for fault in [*FAULTS][:42] if fault not in MANY)
+"""Faults that a small run shows. Later ones are left out: the seeds of rare cases were found without them."""
 
 
 def sampled(seed: int, ending: str | None = None) -> Drawn:

@@ -631,7 +631,7 @@ FAULTS: Final[Mapping[str, tuple[str, str]]] = {
     "keeps-its-task": ("T4", "locked"), "given-back-expires": ("T4", "locked"),
     "cancel-is-not-counted": ("T5", "timer"), "size-negative": ("T5", "timer"), "size-too-small": ("T5", "asyncio"),
 }  # fmt: skip
-"""Fault to the clause that convicts it, and the profile in which it is played."""
+"""Fault to the clause that convicts it, and the profile in which it is played. Add a fault at the end."""
 
 
 def said(tally: RunTally) -> dict[str, object]:
