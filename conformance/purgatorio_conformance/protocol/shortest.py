@@ -53,6 +53,9 @@ _THINNED_FROM: Final = 20
 _THINNED: Final = (0.25, 0.5, 0.25, 0.5, 0.75, 0.25, 0.5, 0.75)
 """As long as a script has more tasks, random parts of the tasks are tried first, with these shares."""
 
+_ROUNDED_MOST: Final = 40
+"""In scripts of more calls, no number is made rounder."""
+
 _ROUND_NS: Final = tuple(10**digits for digits in range(12, -1, -1))
 
 MAX_PLAYS: Final = 1_000
@@ -277,7 +280,9 @@ class ScriptSearch:
         if (turned := self._first_broken((*filter(None, apart), script))) != script:
             script = self._rounded(turned)
         # At rounder times, a call may not be needed any more, or two advances may be one.
+        long = len(script.calls) > _ROUNDED_MOST
         script = self._fewer(self._first_broken((leaping(script), script)))
+        script = self._rounded(script) if long else script
         return self._first_broken((_started_later(script), script))
 
     def _leapt(self, script: Script) -> Script:
@@ -343,7 +348,10 @@ class ScriptSearch:
         return self._shows(script)
 
     def _rounded(self, script: Script) -> Script:
-        """The script with rounder numbers: each time and delay with as few digits as possible."""
+        """The script with rounder numbers: each time and delay with as few digits as possible. In a long script, this
+        takes the executions that would make it shorter, and nobody reads so many numbers."""
+        if len(script.calls) > _ROUNDED_MOST:
+            return script
         for place, call in enumerate(script.calls):
             if self._over():
                 # Further candidates of a long script would take minutes, and none is executed any more.
