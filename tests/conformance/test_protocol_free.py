@@ -161,6 +161,6 @@ def test_missing_negative_delays_are_reported(least_ns: int, unit_ns: int, why: 
     ]
     plans = [one.shape.make(seed, 200, 1, one.tick_ns) for one in subjects for seed in range(3)]
     told = [line for _, line in not_looked_for(subjects) if "negative delay" in line]
-    below = [any((step.delay_ns or 0) < 0 for step in plan.steps) for plan in plans]
+    below = [any((step.delay_ns or 0) < 0 for step in plan.calls) for plan in plans]
     assert below == [not why] * len(plans)
     assert [why in line for line in told] == [True] * bool(why)

@@ -36,7 +36,7 @@ from purgatorio_conformance.recording import record_runs
 from purgatorio_conformance.subject.contract import LATE_SLACK_NS, Subject, SubjectFailed, silent
 from purgatorio_conformance.subject.java_build import compiled_classes, debian_jar, java_sources, pyspark_jars
 from purgatorio_conformance.subject.oversleep import Oversleep
-from purgatorio_conformance.subject.plan import MAX_DELAY_NS, MS, Plan, PlanShape, Step, make_plan
+from purgatorio_conformance.subject.plan import MAX_DELAY_NS, MS, Plan, PlannedCall, PlanShape, make_plan
 from purgatorio_conformance.subjects import FOREIGN, SUBJECTS, subjects_named
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import ClauseResult
@@ -118,7 +118,7 @@ def test_real_wheel_leaves_a_whole_trace(subject: ProgramSubject, tmp_path: Path
 
 def test_a_full_wheel_refuses_adds_and_the_run_goes_on(tmp_path: Path) -> None:
     """A timer that says no keeps its promises: the refusal is an event, the run goes on."""
-    steps = tuple(Step(0, 0, slot, 900 * MS) for slot in range(450))
+    steps = tuple(PlannedCall(0, 0, slot, 900 * MS) for slot in range(450))
     plan = Plan(0, 1, 450, steps, 900 * MS)
     run = read_run(NETTY["netty-tick1-wheel512-max250"].run(plan, tmp_path / "r.jsonl", silent))
     check_whole_run(run)
@@ -243,8 +243,8 @@ def test_planted_bug_is_violated(
     right = sched_scheduler()
     subject = replace(right, make=lambda: _Wrong(run), shape=PlanShape(most_ns=50 * MS))
     # The deadlines lie after the cancels, and at least one task has fired before the run ends.
-    steps = [Step(MS * n, n % 4, n, 40 * MS) for n in range(20)]
-    steps += [Step(MS * 25, n % 4, n, None) for n in range(0, 20, 2)]
+    steps = [PlannedCall(MS * n, n % 4, n, 40 * MS) for n in range(20)]
+    steps += [PlannedCall(MS * 25, n % 4, n, None) for n in range(0, 20, 2)]
     path = subject.run(Plan(0, 4, 20, tuple(steps), 60 * MS), tmp_path / "run.jsonl", silent)
     found = {name: one for name, one in judged(path).items() if one.verdict is Verdict.VIOLATED}
     assert clause in found, found
@@ -256,7 +256,7 @@ def test_early_bound_of_a_wall_clock_grows_when_it_is_set_forward(
 ) -> None:
     """A change of the system clock makes such a timer early. The timer has broken no promise. How far the clock was set
     is known at the end only: a run that broke off says nothing of earliness."""
-    (timer,), plan = jvm_timers("jdk-timer"), Plan(0, 1, 1, (Step(0, 0, 0, MS),), MS)
+    (timer,), plan = jvm_timers("jdk-timer"), Plan(0, 1, 1, (PlannedCall(0, 0, 0, MS),), MS)
     monkeypatch.setattr(Oversleep, "shift_ns", 7)
     moved = read_run(timer.run(plan, tmp_path / "moved.jsonl", silent))
     assert moved.header.timer.early_ns == MS + 7
@@ -379,22 +379,24 @@ def test_a_plan_is_fitted_to_the_limits_of_a_timer() -> None:
     """Rounded up to the unit, never beyond the range; what cannot be cancelled is never waited for."""
     shape = PlanShape(unit_ns=MS, least_ns=0, most_ns=MAX_DELAY_NS)
     delays = [-MS, -1, 0, 1, MS, MS + 1, MAX_DELAY_NS]
-    plan = Plan(0, 1, len(delays), tuple(Step(5, 0, slot, delay) for slot, delay in enumerate(delays)), 0)
+    plan = Plan(
+        0, 1, len(delays), tuple(PlannedCall(5, 0, slot, delay) for slot, delay in enumerate(delays)), 0
+    )
     fitted = shape.fit(plan)
-    assert [step.delay_ns for step in fitted.steps] == [0, 0, 0, MS, MS, 2 * MS, MAX_DELAY_NS // MS * MS]
+    assert [step.delay_ns for step in fitted.calls] == [0, 0, 0, MS, MS, 2 * MS, MAX_DELAY_NS // MS * MS]
     assert fitted.end_ns == 5 + 2 * MS
     assert shape.fit(fitted) == fitted
-    waits = replace(shape, cancels=False).fit(replace(plan, steps=(*plan.steps, Step(9, 0, 0, None))))
-    assert [step.slot for step in waits.steps] == [0, 1, 2, 3, 4, 5]
+    waits = replace(shape, cancels=False).fit(replace(plan, calls=(*plan.calls, PlannedCall(9, 0, 0, None))))
+    assert [step.slot for step in waits.calls] == [0, 1, 2, 3, 4, 5]
 
 
 def test_what_a_plan_cancels_is_not_waited_for_where_the_range_makes_an_hour_of_it() -> None:
     """A timer that loses one task is given up after seconds: the cancelled hours of others do not count."""
     shape = PlanShape(most_ns=3_600_000 * MS)
     made = make_plan(1, 200, 4, MS)
-    assert any(step.delay_ns == MAX_DELAY_NS for step in made.steps)
+    assert any(step.delay_ns == MAX_DELAY_NS for step in made.calls)
     fitted = shape.fit(made)
-    assert max(step.delay_ns or 0 for step in fitted.steps) == 3_600_000 * MS
+    assert max(step.delay_ns or 0 for step in fitted.calls) == 3_600_000 * MS
     assert shape.fit(fitted).end_ns == fitted.end_ns == made.end_ns
 
 
@@ -430,9 +432,9 @@ def test_delays_beyond_the_range_are_kept_as_asked(
     """Below zero is due at once; 292 years is held: the trace says what was asked, and a deadline that the clock can
     hold."""
     delays = [-MAX_DELAY_NS - 1, -1, 0, MAX_DELAY_NS]
-    steps = tuple(Step(0, 0, slot, delay) for slot, delay in enumerate(delays))
+    steps = tuple(PlannedCall(0, 0, slot, delay) for slot, delay in enumerate(delays))
     # Of this seed, the driver of a program takes all delays as they are.
-    plan = Plan(1, 1, 4, (*steps, Step(20 * MS, 0, 3, None)), 20 * MS)
+    plan = Plan(1, 1, 4, (*steps, PlannedCall(20 * MS, 0, 3, None)), 20 * MS)
     run = read_run(subject.run(plan, tmp_path / "run.jsonl", silent))
     check_whole_run(run)
     adds = {(e.ph, e.id): e for e in run.events if e.f == "timer_add"}
@@ -451,7 +453,7 @@ def test_refused_add_is_recorded_with_its_exception(tmp_path: Path) -> None:
     def refuse(delay_ns: int, task: Callable[[], None]) -> None:
         raise OverflowError("too far")
 
-    plan = Plan(0, 1, 1, (Step(0, 0, 0, 5 * MS),), 5 * MS)
+    plan = Plan(0, 1, 1, (PlannedCall(0, 0, 0, 5 * MS),), 5 * MS)
     subject = replace(sched_scheduler(), make=lambda: _Wrong(refuse))
     run = read_run(subject.run(plan, tmp_path / "run.jsonl", silent))
     assert [(e.ph, e.f, e.err) for e in run.events] == [

@@ -7,11 +7,11 @@ import pytest
 
 from purgatorio_conformance.protocol.message import Description, Register
 from purgatorio_conformance.protocol.timeline import timeline
-from purgatorio_conformance.subject.plan import HUGE_NS, MAX_DELAY_NS, MS, Plan, Step, make_plan
+from purgatorio_conformance.subject.plan import HUGE_NS, MAX_DELAY_NS, MS, Plan, PlannedCall, make_plan
 
 
-def adds(plan: Plan) -> dict[int, Step]:
-    return {step.slot: step for step in plan.steps if step.delay_ns is not None}
+def adds(plan: Plan) -> dict[int, PlannedCall]:
+    return {step.slot: step for step in plan.calls if step.delay_ns is not None}
 
 
 def test_same_seed_same_plan() -> None:
@@ -33,24 +33,24 @@ def test_plan_holds_every_kind_of_delay_and_cancel(tick_ns: int) -> None:
     assert {delay % tick_ns for delay in delays} >= {0, 1, tick_ns - 1}
     lead = [
         step.at_ns - added[step.slot].at_ns - max(0, added[step.slot].delay_ns or 0)
-        for step in plan.steps
+        for step in plan.calls
         if step.delay_ns is None and (added[step.slot].delay_ns or 0) < HUGE_NS
     ]
     assert any(ns < -50 * MS for ns in lead), "well before the deadline"
     assert any(abs(ns) <= MS for ns in lead), "at the deadline"
     assert any(ns > tick_ns for ns in lead), "after the deadline"
-    cancels = [step.slot for step in plan.steps if step.delay_ns is None]
+    cancels = [step.slot for step in plan.calls if step.delay_ns is None]
     assert len(cancels) > len(set(cancels)), "twice"
-    assert {step.thread for step in plan.steps} == {0, 1, 2, 3}
+    assert {step.thread for step in plan.calls} == {0, 1, 2, 3}
 
 
 def test_plan_comes_to_an_end() -> None:
     """Each huge timer is cancelled, on the thread that added it and after the add; the rest ends soon."""
     plan = make_plan(1, 1_000, 4, MS, span_ns=100 * MS, longest_ns=50 * MS)
-    assert all(a.at_ns <= b.at_ns for a, b in pairwise(plan.steps))
+    assert all(a.at_ns <= b.at_ns for a, b in pairwise(plan.calls))
     for slot, add in adds(plan).items():
         if add.delay_ns is not None and add.delay_ns >= HUGE_NS:
-            own = [step for step in plan.steps if (step.thread, step.slot) == (add.thread, slot)]
+            own = [step for step in plan.calls if (step.thread, step.slot) == (add.thread, slot)]
             assert [step.delay_ns is None for step in own] == [False, True]
     assert plan.end_ns <= 100 * MS + 50 * MS + 55 * MS
 

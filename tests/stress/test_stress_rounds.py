@@ -17,7 +17,7 @@ from purgatorio import SystemTimer
 from purgatorio_pipeline.command.stress import command
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.harness.batch import Batch, Lane, rng_of
+from purgatorio_stress.harness.batch import Batch, Series, rng_of
 from purgatorio_stress.harness.campaign import StressPlan, StressResult, chosen, run_stress
 from purgatorio_stress.harness.noise import YieldPlan
 from purgatorio_stress.harness.outcome import OutcomeTable
@@ -151,7 +151,7 @@ def test_a_file_has_a_bound_and_is_whole_all_the_same(
     trace = RoundTrace(tmp_path / "r.jsonl", scenario, "locked", 1)
     table = OutcomeTable(scenario.name, frozenset(), None)
     settings = Settings(1, 64, 0.005, 0, 0, 0, False, True)
-    assert Batch(Lane(scenario, "locked", table, trace), 0, 1, settings, StopFlag()).run() is None
+    assert Batch(Series(scenario, "locked", table, trace), 0, 1, settings, StopFlag()).run() is None
     trace.close(whole=True)
     run = check_files([trace.path]).runs[0]
     assert run.verdict is Verdict.PASS
@@ -226,13 +226,13 @@ def test_a_seed_repeats_the_yields_of_every_round() -> None:
     """The calls at which a thread yields come from its seed alone."""
 
     def yields(seed: str) -> list[int]:
-        lane, taken = YieldPlan(seed, most=2), []
+        plan, taken = YieldPlan(seed, most=2), []
         for _ in range(50):
-            lane.begin()
+            plan.begin()
             for call in range(20):
-                before = lane.yields
-                lane.pass_by()
-                if lane.yields > before:
+                before = plan.yields
+                plan.pass_by()
+                if plan.yields > before:
                     taken.append(call)
         return taken
 

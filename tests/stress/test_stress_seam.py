@@ -88,21 +88,21 @@ def test_a_round_starts_no_thread_of_its_own(sync: RoundSync) -> None:
 
 def test_a_thread_yields_by_its_plan_and_no_other_does() -> None:
     """At least once a round of as many calls as rounds have had; a thread without a plan passes."""
-    noise, lane = Noise(), YieldPlan("yields", most=1)
+    noise, plan = Noise(), YieldPlan("yields", most=1)
     noise.point()
-    assert lane.yields == 0
-    noise.enter(lane)
+    assert plan.yields == 0
+    noise.enter(plan)
     for _ in range(20):
-        lane.begin()
-        for _ in range(lane.span):
+        plan.begin()
+        for _ in range(plan.span):
             noise.point()
-    assert lane.yields == 20
+    assert plan.yields == 20
 
 
 def test_the_span_of_a_plan_grows_with_the_rounds() -> None:
     """Yields must reach the end of a long round, not only its beginning."""
-    lane = YieldPlan("span", most=1)
+    plan = YieldPlan("span", most=1)
     for _ in range(100):
-        lane.pass_by()
-    lane.begin()
-    assert lane.span == 100
+        plan.pass_by()
+    plan.begin()
+    assert plan.span == 100

@@ -7,7 +7,7 @@ import pytest
 
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.harness.batch import Batch, Lane
+from purgatorio_stress.harness.batch import Batch, Series
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import StopFlag
@@ -81,8 +81,8 @@ def endless(gate: Gate) -> Scenario:
 def run(
     scenario: Scenario, gate: Gate, yields: int = 0, trace: RoundTrace | None = None
 ) -> tuple[Stuck, Batch]:
-    lane = Lane(scenario, "pending-flag", OutcomeTable(scenario.name, frozenset(), None), trace)
-    batch = Batch(lane, 4, 9, settings(2, yields), StopFlag(), gate.wait, patience=3)
+    series = Series(scenario, "pending-flag", OutcomeTable(scenario.name, frozenset(), None), trace)
+    batch = Batch(series, 4, 9, settings(2, yields), StopFlag(), gate.wait, patience=3)
     stuck = batch.run()
     assert stuck is not None
     return stuck, batch

@@ -17,7 +17,7 @@ from purgatorio_conformance.protocol.driver import CommandSubject, Mode, TimeCho
 from purgatorio_conformance.protocol.session import Listener
 from purgatorio_conformance.subject.contract import Progress, SubjectFailed
 from purgatorio_conformance.subject.oversleep import Oversleep
-from purgatorio_conformance.subject.plan import MS, Plan, PlanShape, Step
+from purgatorio_conformance.subject.plan import MS, Plan, PlannedCall, PlanShape
 from purgatorio_spec.trace.columns import fields_of
 from purgatorio_spec.trace.parse import Refusal, parse_line
 from purgatorio_spec.trace.record import MAX_INT, End, Event, Header
@@ -123,9 +123,9 @@ class ProgramSubject(DrivenSubject):
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         if self.lost_ns:
-            last = Step(plan.end_ns + self.lost_ns, 0, plan.timers, 2 * self.tick_ns)
+            last = PlannedCall(plan.end_ns + self.lost_ns, 0, plan.timers, 2 * self.tick_ns)
             end_ns = last.at_ns + 2 * self.tick_ns
-            plan = replace(plan, timers=plan.timers + 1, steps=(*plan.steps, last), end_ns=end_ns)
+            plan = replace(plan, timers=plan.timers + 1, calls=(*plan.calls, last), end_ns=end_ns)
         return super().run(plan, out_path, progress)
 
 

@@ -558,7 +558,7 @@ class CommandSubject:
             return ChildLimits(total_s=2 * STEPS_S, lines=_LINES_MOST)
         real_s = 0.0 if self.virtual else 60.0 + 4 * self._give_up_ns(plan) / 1e9
         return ChildLimits(
-            total_s=_TOTAL_S + real_s + 0.02 * plan.timers, lines=1_000_000 + 100 * len(plan.steps)
+            total_s=_TOTAL_S + real_s + 0.02 * plan.timers, lines=1_000_000 + 100 * len(plan.calls)
         )
 
 

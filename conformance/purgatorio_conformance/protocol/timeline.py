@@ -23,7 +23,7 @@ from purgatorio_conformance.protocol.message import (
     Register,
     Reset,
 )
-from purgatorio_conformance.subject.plan import HUGE_NS, MS, Plan, PlanShape, Step
+from purgatorio_conformance.subject.plan import HUGE_NS, MS, Plan, PlannedCall, PlanShape
 
 _AGAIN: Final = 1 / 4
 """The share of the tasks that is added again, if the subject declares this."""
@@ -77,27 +77,27 @@ def fitted(plan: Plan, shape: PlanShape, part: str, description: Description) ->
     rng = random.Random(f"fit/{plan.seed}")
     boundaries = _boundaries(description, shape)
 
-    def placed(step: Step) -> Step:
-        lane, at_ns = step.thread % description.lanes, step.at_ns - step.at_ns % description.unit_ns
-        delay_ns = step.delay_ns
+    def placed(call: PlannedCall) -> PlannedCall:
+        lane, at_ns = call.thread % description.lanes, call.at_ns - call.at_ns % description.unit_ns
+        delay_ns = call.delay_ns
         if delay_ns is not None and delay_ns < HUGE_NS and rng.random() < 1 / 3:
             delay_ns = rng.choice(boundaries)
-        return Step(at_ns, lane, step.slot, delay_ns)
+        return PlannedCall(at_ns, lane, call.slot, delay_ns)
 
-    known = shape.fit(replace(plan, threads=description.lanes, steps=tuple(map(placed, plan.steps))))
+    known = shape.fit(replace(plan, threads=description.lanes, calls=tuple(map(placed, plan.calls))))
     # An operation that never ends would leave the run open.
     waits = part == "timer"
     kept = {
-        step.slot for step in known.steps if step.delay_ns is not None and (waits or step.delay_ns < HUGE_NS)
+        call.slot for call in known.calls if call.delay_ns is not None and (waits or call.delay_ns < HUGE_NS)
     }
     # Slots are numbered again, without gaps, as the caller that reads a plan expects.
     numbers = {slot: number for number, slot in enumerate(sorted(kept))}
-    steps = (
-        Step(step.at_ns, step.thread, numbers[step.slot], step.delay_ns)
-        for step in known.steps
-        if step.slot in kept
+    calls = (
+        PlannedCall(call.at_ns, call.thread, numbers[call.slot], call.delay_ns)
+        for call in known.calls
+        if call.slot in kept
     )
-    return replace(known, timers=len(numbers), steps=tuple(steps))
+    return replace(known, timers=len(numbers), calls=tuple(calls))
 
 
 def _boundaries(description: Description, shape: PlanShape) -> list[int]:
@@ -115,20 +115,20 @@ def _of_timers(plan: Plan, description: Description) -> Iterator[TimedCall]:
     resets = resets and description.lanes > 1
     again = not AGAIN.isdisjoint(description.capabilities)
     rng, huge = random.Random(f"again/{plan.seed}"), set[int]()
-    for step in plan.steps:
-        if step.delay_ns is not None:
-            yield TimedCall(step.at_ns, step.thread, Add(step.id, step.delay_ns))
-            if again and 0 < step.delay_ns < HUGE_NS and rng.random() < _AGAIN:
-                yield _again(step.at_ns, step.thread, Add(step.id, step.delay_ns), description, rng)
-            huge |= {step.slot} if step.delay_ns >= HUGE_NS else set()
+    for call in plan.calls:
+        if call.delay_ns is not None:
+            yield TimedCall(call.at_ns, call.thread, Add(call.id, call.delay_ns))
+            if again and 0 < call.delay_ns < HUGE_NS and rng.random() < _AGAIN:
+                yield _again(call.at_ns, call.thread, Add(call.id, call.delay_ns), description, rng)
+            huge |= {call.slot} if call.delay_ns >= HUGE_NS else set()
             continue
         draw = rng.random() if resets else 1.0
         if draw < _RESET:
             # Another thread resets the task when this one cancels it, or in its place.
             delay_ns = description.fit(rng.choice((0, description.grain_ns, 20 * MS)))
-            yield TimedCall(step.at_ns, (step.thread + 1) % description.lanes, Reset(step.id, delay_ns))
-        if cancels and (draw > _RESET / 2 or step.slot in huge):
-            yield TimedCall(step.at_ns, step.thread, Cancel(step.id))
+            yield TimedCall(call.at_ns, (call.thread + 1) % description.lanes, Reset(call.id, delay_ns))
+        if cancels and (draw > _RESET / 2 or call.slot in huge):
+            yield TimedCall(call.at_ns, call.thread, Cancel(call.id))
 
 
 def _again(at_ns: int, lane: int, add: Add, description: Description, rng: random.Random) -> TimedCall:
@@ -147,21 +147,21 @@ def _of_purgatory(plan: Plan, description: Description) -> Iterator[TimedCall]:
     its key), a `force_complete`, or a `cancel_for_key`. An operation that `cancel_for_key` may return has a key of its
     own, so the call returns no other operation."""
     rng = random.Random(f"command/{plan.seed}")
-    adds = (step for step in plan.steps if step.delay_ns is not None)
+    adds = (add for add in plan.calls if add.delay_ns is not None)
     shared = max(_KEYS_LEAST, plan.timers // _OPERATIONS_A_KEY)
-    operations = [_operation(step, shared, rng) for step in sorted(adds, key=lambda step: step.slot)]
-    disturbed = {step.slot for step in plan.steps if step.delay_ns is None}
+    operations = [_operation(add, shared, rng) for add in sorted(adds, key=lambda add: add.slot)]
+    disturbed = {planned.slot for planned in plan.calls if planned.delay_ns is None}
     acts: list[tuple[int, int, str, Register]] = []
-    for step in plan.steps:
-        operation, at_ns = operations[step.slot], step.at_ns
-        if step.delay_ns is None:
+    for planned in plan.calls:
+        operation, at_ns = operations[planned.slot], planned.at_ns
+        if planned.delay_ns is None:
             back = operation.keys[0].startswith("c") and rng.random() < 0.5
-            acts.append((at_ns, step.thread, "back" if back else rng.choice(_ENDS), operation))
+            acts.append((at_ns, planned.thread, "back" if back else rng.choice(_ENDS), operation))
             continue
-        acts.append((at_ns, step.thread, "register", operation))
-        if step.slot not in disturbed and rng.random() < 0.5:
+        acts.append((at_ns, planned.thread, "register", operation))
+        if planned.slot not in disturbed and rng.random() < 0.5:
             # Near the registration, within the time-out, or around its end: races are likely there.
-            wait_ns = max(0, step.delay_ns)
+            wait_ns = max(0, planned.delay_ns)
             offset_ns = rng.choice((-2 * MS, 0, rng.randrange(MS), wait_ns // 2, wait_ns, wait_ns + MS))
             acts.append((max(0, at_ns + offset_ns), rng.randrange(plan.threads), "event", operation))
     draws = random.Random(f"events/{plan.seed}")
@@ -171,11 +171,11 @@ def _of_purgatory(plan: Plan, description: Description) -> Iterator[TimedCall]:
             yield TimedCall(at_ns - at_ns % description.unit_ns, thread, call)
 
 
-def _operation(step: Step, shared: int, rng: random.Random) -> Register:
+def _operation(call: PlannedCall, shared: int, rng: random.Random) -> Register:
     keys = tuple(f"k{rng.randrange(shared)}" for _ in range(rng.randint(1, 3)))
-    if step.slot % 16 == 0:
+    if call.slot % 16 == 0:
         keys = (f"c{rng.randrange(4)}", *keys[1:])
-    return Register(f"op-{step.slot}", tuple(dict.fromkeys(keys)), step.delay_ns or 0)
+    return Register(f"op-{call.slot}", tuple(dict.fromkeys(keys)), call.delay_ns or 0)
 
 
 def _calls(

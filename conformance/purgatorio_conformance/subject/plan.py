@@ -20,10 +20,10 @@ _HUGE_DELAYS_NS: Final = (HUGE_NS, 1 << 53, 1 << 62, MAX_DELAY_NS - 1, MAX_DELAY
 _NEGATIVE_DELAYS_NS: Final = (-1, -1 * MS, -10_000 * MS, -MAX_DELAY_NS, -MAX_DELAY_NS - 1)
 
 
-class Step(NamedTuple):
+class PlannedCall(NamedTuple):
     """One call: at `at_ns` after the start, `thread` adds the task `slot` (with a delay), or cancels it (delay None).
 
-    A tuple, because a plan has hundreds of thousands of steps, and is fitted more than once.
+    A tuple, because a plan has hundreds of thousands of calls, and is fitted more than once.
     """
 
     at_ns: int
@@ -39,13 +39,13 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps in the order of `at_ns`. `timers`: the number of tasks (`slot`), each added once. `end_ns`: the last
+    """Calls in the order of `at_ns`. `timers`: the number of tasks (`slot`), each added once. `end_ns`: the last
     deadline of a task that fires."""
 
     seed: int
     threads: int
     timers: int
-    steps: tuple[Step, ...]
+    calls: tuple[PlannedCall, ...]
     end_ns: int
 
 
@@ -75,20 +75,20 @@ class PlanShape:
 
         A trace contains the call that the timer received, never the delay before rounding.
         """
-        steps = tuple(self._step(step) for step in plan.steps if self._possible(step))
+        calls = tuple(self._fitted(call) for call in plan.calls if self._possible(call))
         # A huge delay is cancelled and never waited for, even if the range shortens it to an hour.
         most_ns = self.most_ns // self.unit_ns * self.unit_ns
         never_ns = min(HUGE_NS, most_ns) if most_ns > self.longest_ns else HUGE_NS
-        ends = (step.at_ns + (step.delay_ns or 0) for step in steps if (step.delay_ns or 0) < never_ns)
-        return replace(plan, steps=steps, end_ns=max(ends, default=0))
+        ends = (call.at_ns + (call.delay_ns or 0) for call in calls if (call.delay_ns or 0) < never_ns)
+        return replace(plan, calls=calls, end_ns=max(ends, default=0))
 
-    def _possible(self, step: Step) -> bool:
-        return self.cancels or (step.delay_ns is not None and step.delay_ns < HUGE_NS)
+    def _possible(self, call: PlannedCall) -> bool:
+        return self.cancels or (call.delay_ns is not None and call.delay_ns < HUGE_NS)
 
-    def _step(self, step: Step) -> Step:
-        if step.delay_ns is None:
-            return step
-        return step._replace(delay_ns=accepted(step.delay_ns, self.unit_ns, self.least_ns, self.most_ns))
+    def _fitted(self, call: PlannedCall) -> PlannedCall:
+        if call.delay_ns is None:
+            return call
+        return call._replace(delay_ns=accepted(call.delay_ns, self.unit_ns, self.least_ns, self.most_ns))
 
 
 def accepted(delay_ns: int, unit_ns: int, least_ns: int, most_ns: int) -> int:
@@ -110,38 +110,38 @@ def make_plan(
         raise ValueError("timers, threads, tick_ns, span_ns and longest_ns must be at least 1")
     # A string is hashed the same way in every process, whatever PYTHONHASHSEED says.
     rng = random.Random(f"{seed}/{timers}/{threads}/{tick_ns}/{span_ns}/{longest_ns}")
-    steps: list[Step] = []
+    calls: list[PlannedCall] = []
     end_ns = 0
     for slot in range(timers):
         at_ns = rng.randrange(span_ns)
         delay_ns = _delay(rng, tick_ns, longest_ns)
         adder = rng.randrange(threads)
-        steps.append(Step(at_ns, adder, slot, delay_ns))
+        calls.append(PlannedCall(at_ns, adder, slot, delay_ns))
         if delay_ns >= HUGE_NS:
             # The adding thread cancels it: only there is the add certain to come first.
-            steps.append(Step(at_ns + rng.randrange(longest_ns), adder, slot, None))
+            calls.append(PlannedCall(at_ns + rng.randrange(longest_ns), adder, slot, None))
             continue
         end_ns = max(end_ns, at_ns + delay_ns)
         for cancel_ns in _cancels(rng, at_ns, max(0, delay_ns), tick_ns):
-            steps.append(Step(cancel_ns, rng.randrange(threads), slot, None))
+            calls.append(PlannedCall(cancel_ns, rng.randrange(threads), slot, None))
     # The sort is stable: a cancel planned for the moment of its add stays after it.
-    steps.sort(key=lambda step: step.at_ns)
-    return Plan(seed, threads, timers, tuple(steps), max(end_ns, steps[-1].at_ns))
+    calls.sort(key=lambda call: call.at_ns)
+    return Plan(seed, threads, timers, tuple(calls), max(end_ns, calls[-1].at_ns))
 
 
 def crowded(plan: Plan, tick_ns: int) -> Plan:
     """The plan, with as many tasks more, in crowds. A crowd has one deadline, about which other threads cancel it."""
     rng = random.Random(f"crowd/{plan.seed}")
-    steps, end_ns, at_ns, delay_ns = list(plan.steps), plan.end_ns, 0, 0
+    calls, end_ns, at_ns, delay_ns = list(plan.calls), plan.end_ns, 0, 0
     for slot in range(plan.timers, 2 * plan.timers):
         if slot % _CROWD == 0 or slot == plan.timers:
             at_ns, delay_ns = rng.randrange(max(1, plan.end_ns)), rng.randint(2, 5) * max(tick_ns, 10 * MS)
         cancel_ns = at_ns + delay_ns + rng.randrange(tick_ns)
-        steps.append(Step(at_ns, rng.randrange(plan.threads), slot, delay_ns))
-        steps.append(Step(cancel_ns, rng.randrange(plan.threads), slot, None))
+        calls.append(PlannedCall(at_ns, rng.randrange(plan.threads), slot, delay_ns))
+        calls.append(PlannedCall(cancel_ns, rng.randrange(plan.threads), slot, None))
         end_ns = max(end_ns, cancel_ns)
-    steps.sort(key=lambda step: step.at_ns)
-    return replace(plan, timers=2 * plan.timers, steps=tuple(steps), end_ns=end_ns)
+    calls.sort(key=lambda call: call.at_ns)
+    return replace(plan, timers=2 * plan.timers, calls=tuple(calls), end_ns=end_ns)
 
 
 def _delay(rng: random.Random, tick_ns: int, longest_ns: int) -> int:

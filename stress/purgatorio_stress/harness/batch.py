@@ -35,8 +35,8 @@ def waited(thread: threading.Thread) -> None:
 
 
 @dataclass(slots=True)
-class Lane:
-    """One scenario's part of a run: the results of its batches."""
+class Series:
+    """The batches of one scenario in a run, and their results."""
 
     scenario: Scenario
     dialect: str
@@ -57,7 +57,7 @@ class Lane:
 class Batch:
     """Batch number `number` of a run with the seed `seed`. Both determine all random choices of the batch."""
 
-    lane: Lane
+    series: Series
     number: int
     seed: int
     settings: Settings
@@ -84,12 +84,12 @@ class Batch:
 
     @property
     def _name(self) -> str:
-        return f"{self.lane.scenario.name}/{self.lane.dialect}"
+        return f"{self.series.scenario.name}/{self.series.dialect}"
 
     def _run(self) -> Stuck | None:
-        settings, lane, table = self.settings, self.lane, self.lane.table
+        settings, series, table = self.settings, self.series, self.series.table
         noise = Noise() if settings.yields else None
-        maker = RoundMaker(lane.scenario, lane.dialect, self.stop, settings.calls, noise, self.parts)
+        maker = RoundMaker(series.scenario, series.dialect, self.stop, settings.calls, noise, self.parts)
         # The seed text of the random choices.
         key = f"{self.seed}/{self._name}/{self.number}"
         crews = [
@@ -147,11 +147,11 @@ class Batch:
         return f"seed {self.seed}, batch {self.number}, crew {crew}, round {number}"
 
     def _judge(self, crews: list[Crew]) -> None:
-        table = self.lane.table
+        table = self.series.table
         for crew in crews:
             ended = crew.ended
             for number, one in enumerate(crew.rounds[:ended]):
-                broken = one.judged(self.lane.histories)
+                broken = one.judged(self.series.histories)
                 where = self.where(crew.number, number)
                 table.add(one.world.labels, broken, number in crew.overlapped, self.number, where)
                 self._keep(one)
@@ -159,13 +159,13 @@ class Batch:
             if ended < len(crew.rounds):
                 # The round did not end, so it has only the events so far.
                 self._keep(crew.rounds[ended])
-        if self.lane.trace is not None:
-            self.lane.trace.flush()
+        if self.series.trace is not None:
+            self.series.trace.flush()
 
     def _keep(self, one: Round) -> None:
         if one.log is None:
             return
-        table, trace = self.lane.table, self.lane.trace
+        table, trace = self.series.table, self.series.trace
         table.recorded_rounds += 1
         table.dropped += one.log.dropped
         table.events += one.log.recorded

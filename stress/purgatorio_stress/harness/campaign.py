@@ -10,7 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from purgatorio_spec.verdict import Verdict, worst
-from purgatorio_stress.harness.batch import PATIENCE_BEATS, Batch, Lane, Wait, rng_of, waited
+from purgatorio_stress.harness.batch import PATIENCE_BEATS, Batch, Series, Wait, rng_of, waited
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round import RoundMaker
 from purgatorio_stress.harness.round_trace import RoundTrace
@@ -184,32 +184,36 @@ def run_stress(
     result = StressResult(plan.seed, subject=plan.subject.name, mutant=plan.bug.name)
     start_s, start_cpu_s = clock_s(), time.process_time()
     stop = StopFlag()
-    lanes = [_lane(plan, name, dialect) for name, dialect in plan.scenarios]
-    result.tables = [lane.table for lane in lanes]
+    all_series = [_series(plan, name, dialect) for name, dialect in plan.scenarios]
+    result.tables = [series.table for series in all_series]
     whole = False
     try:
         with plan.bug.applied():
-            for lane, settings in _batches(plan, lanes, lambda: (clock_s() - start_s) / 60):
+            for series, settings in _batches(plan, all_series, lambda: (clock_s() - start_s) / 60):
                 parts = plan.subject.parts
-                batch = Batch(lane, lane.batches, plan.seed, settings, stop, wait, patience, parts)
-                lane.batches += 1
-                if lane.histories.distinct > _HISTORIES:
-                    lane.forget()
+                batch = Batch(series, series.batches, plan.seed, settings, stop, wait, patience, parts)
+                series.batches += 1
+                if series.histories.distinct > _HISTORIES:
+                    series.forget()
                 if settings.recorded:
-                    _open_trace(plan, lane)
+                    _open_trace(plan, series)
                 stuck = batch.run()
                 if stuck is not None:
-                    result.stuck = replace(stuck, again=plan.command(lane.table.name, batch.number))
+                    result.stuck = replace(stuck, again=plan.command(series.table.name, batch.number))
                     break
                 if tell is not None:
-                    tell(lane.table.name, lane.table.rounds, _share(plan, lanes, (clock_s() - start_s) / 60))
+                    tell(
+                        series.table.name,
+                        series.table.rounds,
+                        _share(plan, all_series, (clock_s() - start_s) / 60),
+                    )
         whole = result.stuck is None
     except KeyboardInterrupt:
         result.problem = INTERRUPTED
     except OSError as problem:
         result.problem = _unwritten(problem)
     finally:
-        _close(lanes, result, whole)
+        _close(all_series, result, whole)
     result.seconds, result.cpu_seconds = clock_s() - start_s, time.process_time() - start_cpu_s
     return result
 
@@ -218,64 +222,64 @@ def _unwritten(problem: OSError) -> str:
     return f"a trace could not be written: {problem.strerror or problem}"
 
 
-def _lane(plan: StressPlan, name: str, dialect: str) -> Lane:
+def _series(plan: StressPlan, name: str, dialect: str) -> Series:
     scenario = SCENARIOS[name]
     table = OutcomeTable.of(scenario, dialect)
     if plan.subject.parts != REFERENCE_SUBJECT.parts:
         # Outcomes that the reference cannot reach may be reachable for another subject.
         table.reachable = None
     table.again = partial(plan.command, table.name)
-    return Lane(scenario, dialect, table)
+    return Series(scenario, dialect, table)
 
 
 def _batches(
-    plan: StressPlan, lanes: list[Lane], minutes: Callable[[], float]
-) -> Iterator[tuple[Lane, Settings]]:
+    plan: StressPlan, all_series: list[Series], minutes: Callable[[], float]
+) -> Iterator[tuple[Series, Settings]]:
     """Yield the batches, one of each scenario in turn, until all scenarios have enough rounds."""
     if plan.batch is not None:
-        for lane in lanes:
-            lane.batches = plan.batch
-            yield lane, _settings(plan, lane)
+        for series in all_series:
+            series.batches = plan.batch
+            yield series, _settings(plan, series)
         return
     while True:
-        open_lanes = [one for one in lanes if plan.minutes is not None or one.table.rounds < plan.rounds]
-        if not open_lanes:
+        unfinished = [one for one in all_series if plan.minutes is not None or one.table.rounds < plan.rounds]
+        if not unfinished:
             return
-        for lane in open_lanes:
+        for series in unfinished:
             if plan.minutes is not None and minutes() >= plan.minutes:
                 return
-            yield lane, _settings(plan, lane)
+            yield series, _settings(plan, series)
 
 
-def _settings(plan: StressPlan, lane: Lane) -> Settings:
-    recorded = plan.record_every > 0 and lane.batches % plan.record_every == 0
-    rng = rng_of(plan.seed, lane.table.name, lane.batches)
-    yields = lane.batches % 2 == 1 if plan.yields is None else plan.yields
-    return drawn(rng, lane.scenario.threads, plan.threads, recorded, yields, plan.batch_rounds)
+def _settings(plan: StressPlan, series: Series) -> Settings:
+    recorded = plan.record_every > 0 and series.batches % plan.record_every == 0
+    rng = rng_of(plan.seed, series.table.name, series.batches)
+    yields = series.batches % 2 == 1 if plan.yields is None else plan.yields
+    return drawn(rng, series.scenario.threads, plan.threads, recorded, yields, plan.batch_rounds)
 
 
-def _share(plan: StressPlan, lanes: list[Lane], minutes: float) -> float:
+def _share(plan: StressPlan, all_series: list[Series], minutes: float) -> float:
     if plan.minutes is not None:
         return min(1.0, minutes / plan.minutes) if plan.minutes else 1.0
-    done = sum(min(lane.table.rounds, plan.rounds) for lane in lanes)
-    return done / (plan.rounds * len(lanes))
+    done = sum(min(series.table.rounds, plan.rounds) for series in all_series)
+    return done / (plan.rounds * len(all_series))
 
 
-def _open_trace(plan: StressPlan, lane: Lane) -> None:
+def _open_trace(plan: StressPlan, series: Series) -> None:
     """Open the trace of a scenario, for its first recorded batch."""
-    if plan.traces is not None and lane.trace is None:
+    if plan.traces is not None and series.trace is None:
         plan.traces.mkdir(parents=True, exist_ok=True)
-        path = plan.traces / f"stress-{lane.scenario.name}-{lane.dialect}-seed{plan.seed}.jsonl"
-        lane.trace = RoundTrace(path, lane.scenario, lane.dialect, plan.seed)
+        path = plan.traces / f"stress-{series.scenario.name}-{series.dialect}-seed{plan.seed}.jsonl"
+        series.trace = RoundTrace(path, series.scenario, series.dialect, plan.seed)
 
 
-def _close(lanes: list[Lane], result: StressResult, whole: bool) -> None:
-    for lane in lanes:
-        if lane.trace is None:
+def _close(all_series: list[Series], result: StressResult, whole: bool) -> None:
+    for series in all_series:
+        if series.trace is None:
             continue
-        result.traces.append(lane.trace.path)
-        result.unwritten_rounds += lane.trace.left_out
+        result.traces.append(series.trace.path)
+        result.unwritten_rounds += series.trace.left_out
         try:
-            lane.trace.close(whole)
+            series.trace.close(whole)
         except OSError as problem:
             result.problem = result.problem or _unwritten(problem)

@@ -27,7 +27,7 @@ class Crew:
     """The threads of a crew and their rounds.
 
     `arrived[k]`: the number of the round that thread k has reached. `overlapped`: the rounds in which two threads ran
-    at the same time. `lanes`: the plan of yields of each thread, or empty.
+    at the same time. `yield_plans`: one for each thread, or empty.
     """
 
     number: int
@@ -39,7 +39,7 @@ class Crew:
     most_yields: int = 0
     arrived: list[int] = field(default_factory=list)
     overlapped: set[int] = field(default_factory=set)
-    lanes: list[YieldPlan] = field(default_factory=list)
+    yield_plans: list[YieldPlan] = field(default_factory=list)
     threads: list[threading.Thread] = field(default_factory=list)
 
     def start(self) -> None:
@@ -49,7 +49,7 @@ class Crew:
         working = [-1] * len(names)
         for k, name in enumerate(names):
             if self.noise is not None:
-                self.lanes.append(YieldPlan(f"{self.seed}/{self.number}/{k}/yield", self.most_yields))
+                self.yield_plans.append(YieldPlan(f"{self.seed}/{self.number}/{k}/yield", self.most_yields))
             thread = threading.Thread(
                 target=self._work,
                 args=(k, working),
@@ -73,12 +73,12 @@ class Crew:
         """Run all rounds as thread k. `working[j]` is the round that thread j executes, or -1."""
         rng = random.Random(f"{self.seed}/{self.number}/{k}/spin")
         others = [j for j in range(len(working)) if j != k]
-        lane = self.lanes[k] if self.lanes else None
-        if lane is not None and self.noise is not None:
-            self.noise.enter(lane)
+        plan = self.yield_plans[k] if self.yield_plans else None
+        if plan is not None and self.noise is not None:
+            self.noise.enter(plan)
         for n, one in enumerate(self.rounds):
-            if lane is not None:
-                lane.begin()
+            if plan is not None:
+                plan.begin()
             self.arrived[k] = n
             if not self._met(n, others):
                 return

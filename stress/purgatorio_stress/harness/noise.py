@@ -54,7 +54,7 @@ class YieldPlan:
 
 
 class _Local(threading.local):
-    lane: YieldPlan | None = None
+    plan: YieldPlan | None = None
 
 
 class Noise:
@@ -65,12 +65,12 @@ class Noise:
     def __init__(self) -> None:
         self._local = _Local()
 
-    def enter(self, lane: YieldPlan) -> None:
+    def enter(self, plan: YieldPlan) -> None:
         """Set the plan of the calling thread."""
-        self._local.lane = lane
+        self._local.plan = plan
 
     def point(self) -> None:
         """Called before each call of a `Sync`."""
-        lane = self._local.lane
-        if lane is not None:
-            lane.pass_by()
+        plan = self._local.plan
+        if plan is not None:
+            plan.pass_by()

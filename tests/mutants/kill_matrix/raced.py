@@ -5,7 +5,7 @@ from typing import Final
 
 from mutants.kill_matrix.row import Kill
 from mutants.reference.mutant import Mutant
-from purgatorio_stress.harness.batch import Batch, Lane, rng_of
+from purgatorio_stress.harness.batch import Batch, Series, rng_of
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.seam import StopFlag
 from purgatorio_stress.harness.settings import drawn
@@ -44,27 +44,27 @@ def stress_hunt(
     # Who sleeps on for ever where a clock would have woken it late is stuck here.
     expected = mutant.clauses if scenario.name == mutant.scenario else (*mutant.clauses, *scenario.clauses)
     table = OutcomeTable(f"{scenario.name}/{mutant.dialect}", frozenset(), None, expected)
-    lane = Lane(scenario, mutant.dialect, table)
+    series = Series(scenario, mutant.dialect, table)
     stop, stuck, number = StopFlag(), None, 0
     with mutant.applied():
         while table.rounds < rounds and stuck is None and not (to_first and _hits(table)):
-            stuck = _batch(lane, number, seed, stop, yields, rounds).run()
+            stuck = _batch(series, number, seed, stop, yields, rounds).run()
             number += 1
     seconds = time.monotonic() - start_s
     if not _hits(table):
         return _kill(table, seconds)
     # A kill counts only if the same batches of the code without the mutant hit nothing.
-    lane.table = sound = OutcomeTable(table.name, frozenset(), None, expected)
+    series.table = sound = OutcomeTable(table.name, frozenset(), None, expected)
     for again in range(number):
-        if _batch(lane, again, seed, StopFlag(), yields, rounds).run() is not None:
+        if _batch(series, again, seed, StopFlag(), yields, rounds).run() is not None:
             break
     return _kill(table, seconds) if not _hits(sound) else Kill(False, reason=NOT_SOUND)
 
 
-def _batch(lane: Lane, number: int, seed: int, stop: StopFlag, yields: bool, rounds: int) -> Batch:
-    rng = rng_of(seed, lane.table.name, number)
-    settings = drawn(rng, lane.scenario.threads, _THREADS, number % 4 == 0, yields, rounds)
-    return Batch(lane, number, seed, settings, stop, lambda thread: thread.join(_BEAT_S), _PATIENCE_BEATS)
+def _batch(series: Series, number: int, seed: int, stop: StopFlag, yields: bool, rounds: int) -> Batch:
+    rng = rng_of(seed, series.table.name, number)
+    settings = drawn(rng, series.scenario.threads, _THREADS, number % 4 == 0, yields, rounds)
+    return Batch(series, number, seed, settings, stop, lambda thread: thread.join(_BEAT_S), _PATIENCE_BEATS)
 
 
 def _hits(table: OutcomeTable) -> int:

@@ -34,8 +34,8 @@ from purgatorio_wire.scene.random_scene import KINDS, LEAST_SCENE, RandomScene, 
 from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.record import DRAWN, MAX_EVENTS, WireHeader
 
-LANES: Final = 4
-GROUP_LANES: Final = 8
+SCENES_AT_ONCE: Final = 4
+GROUP_SCENES_AT_ONCE: Final = 8
 GROUP_AREAS: Final = ("groups", "shares")
 """Scenes of groups and of share groups wait for seconds, and longer if the broker never answers. They must not delay
 other scenes."""
@@ -126,7 +126,7 @@ class PlanRun:
                 others = [SCENES[name].play for area, name in WARM_UPS if area in areas]
                 warm_ups = [scene_fetch.warm_up, *others]
                 await asyncio.gather(*(self._warm_up(one, at) for at, one in enumerate(warm_ups)))
-                groups, rest = asyncio.Semaphore(GROUP_LANES), asyncio.Semaphore(LANES)
+                groups, rest = asyncio.Semaphore(GROUP_SCENES_AT_ONCE), asyncio.Semaphore(SCENES_AT_ONCE)
 
                 async def play_all(some: Sequence[SceneSpec]) -> None:
                     await asyncio.gather(
@@ -208,8 +208,8 @@ class PlanRun:
         slack_ms = self.broker.declared.late_ms + 2 * control.recent_ns() / MS
         self.broker.pace = min(max(1.0, slack_ms / PACE_SLACK_MS), MOST_PACE)
 
-    async def _until_judged(self, spec: SceneSpec, gate: asyncio.Semaphore, control: Control) -> None:
-        async with gate:
+    async def _until_judged(self, spec: SceneSpec, room: asyncio.Semaphore, control: Control) -> None:
+        async with room:
             late: dict[tuple[str, str], list[Row]] = defaultdict(list)
             decided: Counter[tuple[str, str]] = Counter()
             repetition, left = self._played.get(spec.name, 0), REPETITIONS
