@@ -12,7 +12,7 @@ from purgatorio_conformance.protocol.coverage import looked_for, not_looked_for
 from purgatorio_conformance.protocol.driver import command_subjects
 from purgatorio_conformance.protocol.free_play import free_programs
 from purgatorio_conformance.protocol.gate_program import gate_programs
-from purgatorio_conformance.protocol.message import Add
+from purgatorio_conformance.protocol.message import STEP, Add
 from purgatorio_conformance.protocol.played_order import BROKEN, Orders
 from purgatorio_conformance.protocol.small_program import CALLBACK, CLASSES, OTHER_WAYS, Delays, Inside
 from purgatorio_conformance.subject.plan import MS
@@ -129,6 +129,16 @@ def test_tested_occasions_are_counted_and_others_have_a_reason() -> None:
         gated.account.broke_off = broke_off
         (line,) = [line for _, line in not_looked_for([*others, gated]) if inside.targets in line]
         assert (f"({why})" in line, events.targets in line) == (True, False)
+
+
+@pytest.mark.parametrize("steps", [True, False])
+def test_without_scheduling_points_races_between_lines_are_not_tested(steps: bool) -> None:
+    """A newcomer in Go read "two concurrent completions 665", and trusted a lost compare-and-set."""
+    found = command_subjects(REFERENCE, time="virtual")
+    gates = tuple(one for one in found[0].description.gates if steps or one != STEP)
+    subjects = [replace(one, description=replace(one.description, gates=gates)) for one in found]
+    said = [line for _, line in not_looked_for(subjects) if "races between two lines" in line]
+    assert [line.partition(":")[0] for line in said] == ([] if steps else ["not tested (no gate at step)"])
 
 
 def test_what_nothing_was_done_for_is_not_blamed_on_the_way_that_could_not() -> None:

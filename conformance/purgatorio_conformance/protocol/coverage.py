@@ -9,7 +9,7 @@ from typing import Final
 from purgatorio_conformance.protocol.describe import Part
 from purgatorio_conformance.protocol.driver import CommandSubject
 from purgatorio_conformance.protocol.free_play import free_programs
-from purgatorio_conformance.protocol.message import Description
+from purgatorio_conformance.protocol.message import STEP, Description
 from purgatorio_conformance.protocol.played_order import BROKEN, NO_LINE, NO_LINE_OF_ITS_OWN
 from purgatorio_conformance.protocol.small_program import (
     ANY,
@@ -167,6 +167,13 @@ def _untested(part: Part, ways: Sequence[CommandSubject]) -> list[str]:
             why, targets = "one caller; if several threads may call, declare lanes", "races"
         left = "tested only by chance" if targets in by_chance else "not tested"
         missing.setdefault((left, why), {})[targets] = None
+    if (
+        ways[0].description.lanes > 1
+        and gated
+        and not any(STEP in way.description.gates or way.account.lost for way in gated)
+    ):
+        left = "tested only by chance" if by_chance else "not tested"
+        missing.setdefault((left, f"no gate at {STEP}"), {})["races between two lines of the program"] = None
     return [f"{left} ({why}): {'; '.join(these)}" for (left, why), these in missing.items()]
 
 

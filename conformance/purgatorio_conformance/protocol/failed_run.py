@@ -171,7 +171,10 @@ class FailedRun:
         if failure.kind == "hang" and not (oldest is not None and isinstance(oldest[1], Start)):
             again = self.trace.with_name(f"{run_of_file(self.trace)}-deadlock.jsonl")
             if not failure.slow and (proof := self._deadlock(again, failure.stuck and not failure.idle)):
-                return breaks("P3", "deadlock", f"{failure.why}; its trace is {again.name}; {proof}")
+                flat = "; if callbacks cannot make calls, declare no-re-entry (pytest: callbacks)" * (
+                    ", from within " in failure.why
+                )
+                return breaks("P3", "deadlock", f"{failure.why}; its trace is {again.name}; {proof}{flat}")
             if self.killed and not failure.stuck and (why := self._works_without_end()):
                 return breaks("P3", "endless", f"{failure.why}; {why}")
             if late := self.account.late:

@@ -115,5 +115,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
             return
         raise context.get("exception") or RuntimeError(context["message"])
 
+    def __del__(self) -> None:
+        """The loop holds no socket, so no warning is needed if it was not closed."""
+
     def is_running(self) -> bool:
         return asyncio._get_running_loop() is self
