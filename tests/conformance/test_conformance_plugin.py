@@ -231,6 +231,7 @@ def test_a_result_of_a_wrong_type_is_named(of: str, pytester: pytest.Pytester, s
     result.stdout.fnmatch_lines(
         [f"*your adapter's {of}() returned 'gone'; it must return True, False or None*"]
     )
+    result.stdout.no_fnmatch_line("*P3 is broken*")
 
 
 def test_a_size_that_raises_is_told_first_by_its_clause(pytester: pytest.Pytester, short_runs: None) -> None:

@@ -235,6 +235,10 @@ class InProcess:
                     result = self._halt(run) if call.get("drain") else run.made(call)
             except RunEnded:
                 raise
+            except BadPromise as wrong:
+                # The type of a result is wrong. It is raised on pytest's thread, because it breaks no clause.
+                self._stage.said.put(BadPromise(f"{named(self._method(call))} {wrong}"))
+                return
             except (
                 BaseException
             ) as error:  # a thread that ended by SystemExit would leave its call unanswered
@@ -356,19 +360,13 @@ class InProcess:
 COMPLETED: Final = "True if this call completed the operation, or else False"
 
 
-class WrongResult(TypeError):
-    """A method of the adapter returned an object of a wrong type."""
-
-
 def _number(result: object, right: str) -> int:
     if isinstance(result, SupportsIndex):
         return int(result)
-    raise WrongResult(f"returned {visible(repr(result), 60)}; it must return {right}")
+    raise BadPromise(f"returned {visible(repr(result), 60)}; it must return {right}")
 
 
 def _in_words(method: str, error: BaseException) -> str:
-    if isinstance(error, WrongResult):
-        return f"{named(method)} {error}"
     said = "".join(traceback.format_exception_only(error)).strip()
     if method == "add" and isinstance(error, TypeError):
         said += " (the suite calls add(delay_ns, task))"
