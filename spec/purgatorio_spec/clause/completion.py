@@ -191,8 +191,8 @@ def _could_have_been_ready(run: Run, history: OperationHistory, truths: list[Cal
 
 def _is_registered(history: OperationHistory, i: int) -> bool:
     """Whether all registrations of the operation had returned before position `i`. An open registration may watch a key
-    again."""
-    return all(registration.end_i < i for registration in history.registrations)
+    again. A registration that is not recorded may be open."""
+    return bool(history.registrations) and all(one.end_i < i for one in history.registrations)
 
 
 def _given_back_wrongly(history: OperationHistory) -> Broken | None:

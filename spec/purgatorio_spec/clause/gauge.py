@@ -28,6 +28,8 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     - The registration of the operation is not finished.
     - A `cancel_for_key` of another key has returned the operation.
 
+    A timer task that is no operation counts in that number too. So each lets one more completed operation stay.
+
     *unseen* counts the entries of these operations, if the operations were completed after the last purge. The time of
     the purge is not recorded, so the clause takes the time with the largest *unseen*. In virtual time, *unseen* counts
     at most m unfinished registrations. m is the larger of two numbers: the most registrations that were open at one
@@ -42,12 +44,13 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     if run.facts.unsettled_before(reading.ret_i):
         # A purge misses an operation that a `cancel_for_key` returned without a record, while another key has it.
         return STILL_OPEN
+    interval, others = run.purge_interval + reading.plain_tasks, reading.plain_tasks
+    of = f"the purge interval{f', and {others} tasks of others' * (others > 0)}"
     return Broken(
         "garbage",
         reading.events,
         f"watched <= {most} = {reading.waiting} of waiting operations + {reading.garbage_most - reading.unseen} of "
-        f"{run.purge_interval} completed operations (the purge interval) + {reading.unseen} that the last purge "
-        "may have missed",
+        f"{interval} completed operations ({of}) + {reading.unseen} that the last purge may have missed",
         f"watched = {reading.watched}",
     )
 

@@ -60,10 +60,10 @@ class Reading(RawReading):
     `live`: operations registered, not completed and not returned by a key; `waiting`: the entries of operations that
     not all of their keys have returned. `plain_tasks`: tasks in the timer that are no operations. `unseen`: the most
     entries that the estimate of the last purge may have missed. `garbage_most`: `unseen`, plus the most entries of
-    `purge_interval` operations. `raced`: tasks with a cancel during which another event was recorded, or that began
-    during an add. At a `quiesce` long after its deadline, a task is not raced. Then `plain_tasks` and `tasks_most` do
-    not count a task that ended once and may have been added again. `tasks_least` leaves out tasks whose deadline is
-    nearer than two ticks: they may have been handed over to run.
+    `purge_interval + plain_tasks` operations. `raced`: tasks with a cancel during which another event was recorded, or
+    that began during an add. At a `quiesce` long after its deadline, a task is not raced. Then `plain_tasks` and
+    `tasks_most` do not count a task that ended once and may have been added again. `tasks_least` leaves out tasks whose
+    deadline is nearer than two ticks: they may have been handed over to run.
     """
 
     live: int

@@ -295,12 +295,14 @@ class ReadingBounds:
     def of(self, moments: Moments, at: int, run: Run) -> dict[str, int]:
         """The fields of `Reading` that the operations give the reading `at`."""
         counted = {name: int(getattr(self, name)[at]) for name in COUNTED if name not in _OF_PURGE}
-        interval, widest = run.purge_interval or 0, self.widest[at : at + 1]
+        # The purge compares its estimate with the number of all tasks in the timer, also those of others.
+        interval = (run.purge_interval or 0) + counted["plain_tasks"]
+        widest = self.widest[at : at + 1]
 
         def entries(operations: int) -> int:
             return int(self.most_entries(operations, widest)[0])
 
-        operations, unseen = self._unseen(moments, at, run, entries)
+        operations, unseen = self._unseen(moments, at, run, interval, entries)
         seen, every = entries(interval), entries(interval + operations)
         # An operation that the purge may not have seen may be one of the widest that the interval counts.
         return counted | {"unseen": min(unseen, every - seen), "garbage_most": min(seen + unseen, every)}
@@ -314,17 +316,17 @@ class ReadingBounds:
         return total
 
     def _unseen(
-        self, moments: Moments, at: int, run: Run, most_entries: Callable[[int], int]
+        self, moments: Moments, at: int, run: Run, interval: int, most_entries: Callable[[int], int]
     ) -> tuple[int, int]:
         """The most operations, and entries of operations, that the last purge before the reading may have left out of
         its estimate.
 
-        A purge is due when more operations than the interval were completed since the last purge. Operations that the
+        A purge is due when more operations than `interval` were completed since the last purge. Operations that the
         last purge missed do not count. So a span of time contains the last purge only if at most this many operations,
         and those that were out of the timer from that span on, were completed since:
 
             unseen = the most, over the spans that may be the last, of the operations out of the timer, and of entries
-            span may be the last:  completed since <= purge interval + carried(span) + 2 * beside + 1
+            span may be the last:  completed since <= interval + carried(span) + 2 * beside + 1
 
         Of the operations in a registration, it counts at most `RunFacts.registering`. In virtual time, a span may
         contain any number of registrations, one after another, but a purge overlaps at most this many.
@@ -335,7 +337,7 @@ class ReadingBounds:
         beside = run.facts.threads - 1
         until = int(moments.span(moments.t[at : at + 1])[0]) + 1
         since = self.ended_least[at] - np.cumsum(self.claimed[:until])
-        may_be_last = since <= (run.purge_interval or 0) + self.carried[:until] + 2 * beside + 1
+        may_be_last = since <= interval + self.carried[:until] + 2 * beside + 1
         most = run.facts.registering
         registering, entering = self.registering[:until], self.entering[:until]
         if most is not None:
