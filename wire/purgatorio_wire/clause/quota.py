@@ -3,6 +3,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
@@ -32,7 +33,9 @@ def quotas(bounds: Bounds, scene: Scene) -> Rows:
     for x in scene.stimuli:
         lane = scene.lanes.get(text(x.body, "conn"))
         if text(x.body, "what") == "quota" and lane is not None:
-            yield from _told(lane, x.t, integer(x.body, "bytes_per_s"))
+            yield from _told(lane, x.t, integer(x.body, "bytes_per_s"), "bytes")
+            if partitions := integer(x.body, "partitions_per_s"):
+                yield from _told(lane, x.t, partitions, "partitions")
             yield from _refused(lane, x.t)
             for one, behind in zip(lane.requests, lane.requests[1:], strict=False):
                 yield from _held_up(bounds, one, behind)
@@ -97,20 +100,22 @@ def _values(quotas: Iterable[Body]) -> Values:
     return {text(x, "key"): x.get("value") for x in quotas}
 
 
-def _told(lane: Lane, since_t: int, bytes_per_s: int) -> Rows:
-    asked = [one for one in lane.requests if one.api in ("produce", "fetch") and one.t >= since_t]
-    size = sum(map(_bytes, asked))
+def _told(lane: Lane, since_t: int, per_s: int, what: str) -> Rows:
+    """`what`: what the quota counts."""
+    apis, counted = _COUNTED[what]
+    asked = [one for one in lane.requests if one.api in apis and one.t >= since_t]
     told = any(one.throttled_ms for one in asked)
-    if asked and not bytes_per_s:
-        allowed = "no throttle time: the quota of the client was removed"
-        yield checked(
-            "Q1", "throttled-without-quota", asked[-1], not told, allowed, f"a throttle time for {size} bytes"
-        )
+    free = [*takewhile(lambda one: not one.throttled_ms, asked)]
+    size = sum(map(counted, free))
+    if asked and not per_s:
+        allowed, seen = "no throttle time: the quota of the client was removed", "a throttle time"
+        yield checked("Q1", "throttled-without-quota", asked[-1], not told, allowed, seen)
         return
-    most = TIMES * bytes_per_s * (WINDOW_S + (asked[-1].t - since_t) / 1e9) if asked else 0
+    most = TIMES * per_s * (WINDOW_S + (free[-1].t - since_t) / 1e9) if free else 0
     if asked and (told or size > most):
-        allowed = f"a throttle time: the quota is {bytes_per_s} bytes a second"
-        yield checked("Q1", "not-throttled", asked[-1], told, allowed, f"no throttle time for {size} bytes")
+        allowed = f"a throttle time: the quota is {per_s} {what} a second"
+        seen = f"no throttle time for {size} {what}"
+        yield checked("Q1", "not-throttled", (free or asked)[-1], size <= most, allowed, seen)
 
 
 def _refused(lane: Lane, since_t: int) -> Rows:
@@ -127,6 +132,16 @@ def _bytes(one: Exchange) -> int:
     """The bytes that a quota counts: the records that the client sent or received."""
     sent = sum(summed(batches, "bytes") for _, batches, _ in produced(one))
     return sent + sum(summed(items(said, "records"), "bytes") for said in one.results.values())
+
+
+def _partitions(one: Exchange) -> int:
+    """The partitions that a CreateTopics creates, or would create."""
+    made = {text(said, "name") for said in items(one.got, "topics") if not integer(said, "error_code")}
+    return sum(integer(x, "num_partitions") for x in items(one.body, "topics") if text(x, "name") in made)
+
+
+_COUNTED: Final = {"bytes": (("produce", "fetch"), _bytes), "partitions": (("create_topics",), _partitions)}
+"""The requests that a quota counts, and what of them."""
 
 
 def _held_up(bounds: Bounds, one: Exchange, behind: Exchange) -> Rows:

@@ -518,7 +518,8 @@ async def throttled(play: Play) -> None:
         if play.offers("describe_client_quotas"):
             asked = {"components": [named], "strict": strict}
             await play.ask(await play.admin(), "describe_client_quotas", asked)
-    if not await play.quota(clients, QUOTA_PARTITIONS / 3, PARTITION_QUOTAS):
+    per_s = 0 if await play.quota(clients, QUOTA_PARTITIONS // 3, PARTITION_QUOTAS) else QUOTA_PARTITIONS // 3
+    if per_s:
         await play.pause(QUOTA_HEARD_MS)
         made = {"name": play.unique("t"), **ONE, "num_partitions": QUOTA_PARTITIONS}
         more = {"name": topic, "count": QUOTA_PARTITIONS, "assignments": None}
@@ -526,7 +527,7 @@ async def throttled(play: Play) -> None:
             values = {"topics": [one], "timeout_ms": 5000, "validate_only": True}
             if play.offers(api):
                 asks.append(partial(play.send, api=api, values=values))
-    await asyncio.gather(*(_above_quota(play, client, other, ask, session) for ask in asks))
+    await asyncio.gather(*(_above_quota(play, client, other, ask, session, per_s) for ask in asks))
     # Some brokers look for quotas only while a client has one.
     await play.quota((("client-id", play.unique("q")),), 1 << 30)
     for kinds in (BYTE_QUOTAS, PARTITION_QUOTAS):
@@ -543,9 +544,10 @@ async def _above_quota(
     other: Connection,
     ask: Callable[[Connection], Sent],
     session: FetchSession | None,
+    partitions: int,
 ) -> None:
     conn = await play.open("limited", client=client)
-    play.stimulus("quota", conn=conn.name, bytes_per_s=QUOTA_BYTES)
+    play.stimulus("quota", conn=conn.name, bytes_per_s=QUOTA_BYTES, partitions_per_s=partitions)
     held, ends_t = 0, play.recorder.now() + QUOTA_SECONDS * 1e9
     for _ in range(QUOTA_ASKS):
         got = await ask(conn).within(QUOTA_SECONDS)
