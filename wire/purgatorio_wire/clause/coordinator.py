@@ -7,7 +7,7 @@ correct response.
 from collections.abc import Sequence
 from typing import Final
 
-from purgatorio_wire.history.bound import MS, Bounds
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
 from purgatorio_wire.history.finding import Row, Rows, broken, checked, kept, named, timed
 from purgatorio_wire.history.history import (
     BUSY,
@@ -254,14 +254,13 @@ def _described(one: Exchange, each: Transaction, topics: Topics, starts_ms: set[
     wanted = each.name in texts(one.body, "transactional_ids")
     if one.api == "list_transactions":
         states, ids = {*texts(one.body, "state_filters")}, {*integers(one.body, "producer_id_filters")}
-        pattern, lately = (
-            text(one.body, "transactional_id_pattern"),
-            integer(one.body, "duration_filter", -1) < 0,
-        )
-        lately &= pattern in ("", each.name) or (
-            pattern.endswith(".*") and each.name.startswith(pattern[:-2])
-        )
-        wanted = lately and (not states or ONGOING in states) and (not ids or by.id in ids)
+        pattern, age_ns = text(one.body, "transactional_id_pattern"), one.t - each.made_t  # at the least
+        least_ns = integer(one.body, "duration_filter", -1) * MS
+        if max(0, age_ns - EARLY_NS) <= least_ns <= one.ended_t - each.begun_t + EARLY_NS:
+            return
+        its_prefix = pattern.endswith(".*") and each.name.startswith(pattern[:-2])
+        wanted = least_ns < age_ns and (pattern in ("", each.name) or its_prefix)
+        wanted = wanted and (not states or ONGOING in states) and (not ids or by.id in ids)
         if "unknown_state_filters" in (one.got or {}):
             unknown, told = states - _STATES, {*texts(one.got, "unknown_state_filters")}
             allowed, seen = (f"the unknown states {sorted(x)}" for x in (unknown, told))
@@ -286,6 +285,7 @@ def _described(one: Exchange, each: Transaction, topics: Topics, starts_ms: set[
         right = len(starts_ms) == 1
     allowed = f"{ONGOING}, {whose}, {timeout_ms} ms, with {sorted(each.parts)}" if wanted else "not listed"
     allowed += f", since {min(starts_ms)}" if starts_ms else ""
+    allowed += f", at least {(one.t - each.made_t) // MS} ms old" * ("duration_filter" in one.body)
     yield checked("R6", "described", one, right, allowed, f"{said or 'not listed'}")
 
 

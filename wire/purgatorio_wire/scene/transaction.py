@@ -11,7 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from operator import itemgetter
+from typing import Any, Final
 
 from purgatorio_wire.clause.produce import TIMED_OUT, UNHEARD
 from purgatorio_wire.client.connection import Connection, Got, Sent
@@ -102,6 +103,8 @@ class Writer:
     """The transaction timeout; by default the longest of the scenes."""
     renews: bool = False
     """Whether appends begin transactions, and each EndTxn returns a new epoch (KIP-890)."""
+    since_t: int = 0
+    """When its last transaction ended, or it got its epoch."""
 
     async def begin_again(self, timeout_ms: int | None = None, former: int = -1) -> None:
         """Get another epoch, which ends the open transaction. Also set another transaction timeout, if given."""
@@ -119,6 +122,7 @@ class Writer:
     def took(self, got: Got) -> int:
         """Use the producer id and epoch of the response from now on. Returns the error, which changes nothing."""
         if not codes(got.body):
+            self.since_t = self.play.recorder.now()
             self.id, self.epoch = integer(got.body, "producer_id"), integer(got.body, "producer_epoch")
             self.next.clear()
         return codes(got.body)
@@ -171,6 +175,7 @@ class Writer:
         return (self.topic, one) if isinstance(one, int) else one
 
     async def end(self, *, commits: bool) -> Got:
+        self.since_t = self.play.recorder.now()
         values = {
             "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "committed": commits,
         }  # fmt: skip
@@ -183,17 +188,19 @@ class Writer:
         await self._asked(partial(self.end, commits=commits), codes, frozenset({CONCURRENT}), APPENDS)
 
     async def describe(self, conn: Connection) -> None:
-        """Describe the transaction of this producer, list it with filters, and describe the producers of a topic."""
-        play, draw = self.play, self.play.rng.choice
-        names, unmade = [self.name, f"{self.name}-nobody"], play.unique("unmade")
+        """Describe the transaction of this producer, list it with filters, and describe the producers of a topic. The
+        first filter selects a transaction that is older than half the time since the last one."""
+        play, names = self.play, [self.name, f"{self.name}-nobody"]
+        unmade, half_ms = play.unique("unmade"), (play.recorder.now() - self.since_t) // 2_000_000
         if play.offers("describe_transactions", "R6"):
             await play.ask(conn, "describe_transactions", {"transactional_ids": names})
         states: list[list[str]] = [[], ["Ongoing"], ["CompleteCommit", "Empty"], [self.name]]
-        for some in states if play.offers("list_transactions", "R6") else ():
+        for at, some in enumerate(states if play.offers("list_transactions", "R6") else ()):
+            draw: Callable[[tuple[Any, ...]], object] = play.rng.choice if at else itemgetter(0)
             # Without a producer id, the response would have the names of other clients.
             ids = draw(([self.id], [self.id + 1, self.id], [self.id + 1]))
             filters = {
-                "state_filters": some, "producer_id_filters": ids, "duration_filter": draw((-1, -1, 1 << 40)),
+                "state_filters": some, "producer_id_filters": ids, "duration_filter": draw((half_ms, -1, 1 << 40)),
                 "transactional_id_pattern": draw((None, self.name, f"{self.name[:-1]}.*", self.name[:-1])),
             }  # fmt: skip
             await play.ask(conn, "list_transactions", filters)
@@ -292,10 +299,10 @@ async def writer_of(play: Play, topic: str, timeout_ms: int | None = None) -> Wr
     seconds=60,
 )
 async def read_committed(play: Play) -> None:
-    """Transactions of one producer, committed or aborted, in one partition or two. Each is described and listed, and
-    its end is sent again, also with the other outcome. A read_committed fetch waits for the end of the transaction, in
-    a session too. A read_uncommitted fetch waits only for the append. Between the append and the end, both request the
-    available records."""
+    """Transactions of one producer, committed or aborted, in one partition or, later, in two. Each is described and
+    listed, and its end is sent again, also with the other outcome. A read_committed fetch waits for the end of the
+    transaction, in a session too. A read_uncommitted fetch waits only for the append. Between the append and the end,
+    both request the available records."""
     topic = await play.topic(partitions=2)
     writer = await writer_of(play, topic)
     readers, asker = await play.open_many(5, "reader"), await play.open("asker")
@@ -316,8 +323,12 @@ async def read_committed(play: Play) -> None:
             sent.append(play.fetch(readers[4], both, max_wait_ms=wait, committed=True, session=session))
         open_to = play.fetch(readers[3], parts[:1], max_wait_ms=wait, committed=False)
         await play.pause(30)
-        await writer.write(*numbers, records=1 + at % 2)
+        await writer.write(numbers[0], records=1 + at % 2)
         await settle(open_to)
+        if later := numbers[1:]:
+            await play.pause(OPEN_MS)
+            await writer.begin(*later)
+            await writer.write(*later, records=1 + at % 2)
         await writer.write(numbers[0])
         await writer.describe(asker)
         await _ask_all(play, asker, both)
@@ -329,7 +340,7 @@ async def read_committed(play: Play) -> None:
         for number in numbers:
             ends[number] += 1 + at % 2 + (number == numbers[0]) + 1
         if at + 1 < len(rounds):
-            await writer.begin(*rounds[at + 1][1])
+            await writer.begin(rounds[at + 1][1][0])
         else:
             await writer.begin_again()
         await settle(*sent)
