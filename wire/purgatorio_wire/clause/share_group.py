@@ -9,7 +9,7 @@ judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,6 +49,7 @@ from purgatorio_wire.history.share import (
     GONE,
     INVALID,
     LOCK,
+    LOCKS,
     NOT_HELD,
     NOT_THE_NEXT,
     OPENS,
@@ -59,6 +60,7 @@ from purgatorio_wire.history.share import (
     AcquisitionEnd,
     ShareGroup,
     ShareRequest,
+    lock_ns,
     share_groups,
 )
 from purgatorio_wire.history.violation_kind import Way
@@ -155,16 +157,28 @@ class _Judged:
         if one.unread or one.behind:
             return
         if one.got is not None:
-            if asked.error or any(
-                integer(part, "error_code")
-                for x in items(one.got, "responses")
-                for part in items(x, "partitions")
-            ):
+            errors = {part: integer(told, "error_code") for part, told in parts(one.got, NAMED["fetch"][1])}
+            if asked.error or any(errors.values()):
+                yield from self._unexpected(asked, errors)
                 return
             yield from self._given(asked)
+            wanted, since_t = (
+                int(LOCKS[1]),
+                self.group.set_t(LOCKS) + self.bounds.declared.late_topics_ms * MS,
+            )
+            if one.t > since_t and (lock_ms := lock_ns(one) // MS):
+                allowed = f"acquisition locks of {wanted} ms, by the setting of the group"
+                yield checked("S7", "other-duration", one, lock_ms == wanted, allowed, f"{lock_ms} ms")
         if asked.epoch == OPENS or not asked.parts or not self.group.loaded(asked):
             return  # the first check at a partition may take its time
         yield from self._times(asked)
+
+    def _unexpected(self, asked: ShareRequest, errors: Mapping[Part, int]) -> Rows:
+        """S2: a partition from which the group has acquired records gets no error, while its topic exists."""
+        group, one = self.group, asked.one
+        for part in errors if group.loaded(asked) and not group.emptied_t else ():
+            if any(x.answer_t <= one.t for x in group.acquired[part]) and group.topics.stays(part.topic):
+                yield answered_with("S2", "refused", one, errors[part], 0, f" for {part}", REFUSED)
 
     def _given(self, asked: ShareRequest) -> Rows:
         """S3 and S4, for the records that the response has or lacks."""

@@ -39,6 +39,8 @@ ISOLATION: Final = ("share.isolation.level", "read_committed")
 """The setting of a group that hides the records of open and aborted transactions."""
 EARLIEST: Final = ("share.auto.offset.reset", "earliest")
 """The setting of a group that begins with the first record of each partition."""
+LOCKS: Final = ("share.record.lock.duration.ms", "15000")
+"""The setting of a group that gives it Kafka's shortest acquisition locks."""
 DONE: Final = frozenset({0, 1, 3})
 """The acknowledgement types gap, accept, reject: the record is not delivered again."""
 ENDED_NS: Final = 100 * MS
@@ -254,7 +256,7 @@ class ShareGroup:
                 sure = said.error == 0 and one.t >= held.answer_t
                 if said.types[offset] == RENEW:  # KIP-1222
                     begins_t, lasts_t = one.t if sure else begins_t, max(lasts_t, said.by.answer_t)
-                    locks_ns.add(_lock_ns(one) or held.lock_ns)  # the setting may have changed
+                    locks_ns.add(lock_ns(one) or held.lock_ns)  # the setting may have changed
                     continue
                 kind, sure_t = said.types[offset], said.by.answer_t if sure else END_OF_TIME
                 frees = RELEASED if kind == RELEASE and sure else ""
@@ -370,10 +372,10 @@ def _acquired(asked: ShareRequest) -> Iterator[Acquired]:
                 first, last = integer(run, "first_offset"), integer(run, "last_offset")
                 if 0 <= first <= last < first + 100_000:
                     count = integer(run, "delivery_count")
-                    yield Acquired(one, asked, part, first, last, count, _lock_ns(one))
+                    yield Acquired(one, asked, part, first, last, count, lock_ns(one))
 
 
-def _lock_ns(one: Exchange) -> int:
+def lock_ns(one: Exchange) -> int:
     """The duration of acquisition locks, by a response; 0 without one."""
     return max(integer(one.got, "acquisition_lock_timeout_ms"), 0) * MS
 

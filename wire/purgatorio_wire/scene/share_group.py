@@ -14,7 +14,7 @@ from typing import Final
 
 from purgatorio_wire.client.connection import Connection, Got, Sent
 from purgatorio_wire.history.history import EXCUSED, LOADING, integer, integers, items, text
-from purgatorio_wire.history.share import EARLIEST, ISOLATION
+from purgatorio_wire.history.share import EARLIEST, ISOLATION, LOCKS
 from purgatorio_wire.scene.asker import codes, first_of, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneLost, SceneSkipped, must
 from purgatorio_wire.scene.consumer_group import own_id
@@ -43,8 +43,6 @@ OFF: Final = frozenset({35, 42})
 MOST_DELIVERIES: Final = 10
 """Kafka accepts no higher limit."""
 MOST_LOCK_MS: Final = 40_000
-SHORTEST_LOCK_MS: Final = 15_000
-"""The shortest acquisition lock that Kafka allows, unless `group.share.min.record.lock.duration.ms` is set."""
 OVER_LOCK_MS: Final = 6000
 LATER_MS: Final = 900
 BEAT_SECONDS: Final = 3.0
@@ -539,12 +537,10 @@ async def share_lock(play: Play) -> None:
     """One member holds a part of a batch until its acquisition lock ends. A second member acquires a released part
     later, and a record whose lock the first member had renewed. A third member waits while the first lock ends and
     another, renewed lock continues, and then acquires what is left."""
-    first, second, third = members = await sharers(
-        play, 3, setting=("share.record.lock.duration.ms", str(SHORTEST_LOCK_MS))
-    )
+    first, second, third = members = await sharers(play, 3, setting=LOCKS)
     async for _ in play.tries(CONFIGURED_MS, CONFIGURES):  # a broker receives it from the controller
         await first.take(0)
-        if first.lock_ms <= SHORTEST_LOCK_MS:
+        if first.lock_ms == int(LOCKS[1]):
             break
     if not 0 < first.lock_ms <= MOST_LOCK_MS:
         play.cannot(
