@@ -364,6 +364,23 @@ def sharer(
     consumer(s, t, member, epoch, now, told, error=error, api="share_group_heartbeat")
 
 
+def streamer(
+    s: Story, t: float, member: str, epoch: int, now: int, told: str | None = None, owned: str | None = None,
+    error: int = 0, delays: bool = False,
+) -> None:  # fmt: skip
+    """A heartbeat of a streams group. `delays`: the first assignment is delayed."""
+    topology = {"epoch": 0, "subtopologies": [{"subtopology_id": "id", "source_topics": ["t"]}]}
+    body = {
+        "group_id": "g", "member_id": member, "member_epoch": epoch, "rebalance_timeout_ms": -1 if epoch else 3000,
+        "topology": None if epoch else topology, "active_tasks": _of_topic(owned, "subtopology_id"),
+    }  # fmt: skip
+    got = {
+        "error_code": error, "member_epoch": now, "heartbeat_interval_ms": 5000,
+        "active_tasks": _of_topic(told, "subtopology_id"), "status": [{"status_code": 5}] if delays else [],
+    }  # fmt: skip
+    s.ask(t, "streams_group_heartbeat", body, t + 1, got, version=0)
+
+
 def looks(s: Story, t: float, member: str, epoch: int, error: int) -> None:
     """An OffsetFetch of a member of a consumer group."""
     asked = {"group_id": "g", "member_id": member, "member_epoch": epoch, "topics": []}
@@ -377,11 +394,8 @@ def _read(name: str, offset: int) -> dict[str, object]:
     return {"topic": name, "partitions": [part]}
 
 
-def _of_topic(numbers: str | None) -> Bodies | None:
-    return (
-        None
-        if numbers is None
-        else [{"topic_id": "id", "partitions": [*map(int, numbers)]}]
-        if numbers
-        else []
-    )
+def _of_topic(numbers: str | None, of: str = "topic_id") -> Bodies | None:
+    """`of`: the field of the topic."""
+    if numbers is None:
+        return None
+    return [{of: "id", "partitions": [*map(int, numbers)]}] if numbers else []

@@ -1,11 +1,11 @@
 """The clauses G11, G13, G14, G15: groups to which the broker assigns the partitions. These are the consumer groups of
-KIP-848 and the share groups (KIP-932).
+KIP-848, the share groups (KIP-932), and the streams groups (KIP-1071).
 
 A member sends its epoch in each heartbeat. The member owns the partitions of its last assignment. It also owns the
 partitions of former assignments, until one of its heartbeats reports their revocation. If a static member leaves
 temporarily, the next client with its instance id gets its place. The members of a share group have the same partitions,
-and revoke none. In a scene, the requests of a group follow one another, so the state of the group at each request is
-known.
+and revoke none. In a streams group, the partitions are active tasks, of subtopologies with the id of their topic. In a
+scene, the requests of a group follow one another, so the state of the group at each request is known.
 """
 
 from __future__ import annotations
@@ -50,14 +50,17 @@ from purgatorio_wire.trace.record import Body
 
 BEAT: Final = "consumer_group_heartbeat"
 SHARE_BEAT: Final = "share_group_heartbeat"
+STREAMS_BEAT: Final = "streams_group_heartbeat"
 COMMIT, LOOK = "offset_commit", "offset_fetch"
 DESCRIBES: Final = {
     BEAT: "consumer_group_describe",
     SHARE_BEAT: "share_group_describe",
+    STREAMS_BEAT: "streams_group_describe",
     "": "describe_groups",
 }
 """The requests that describe groups, by the heartbeats of their members."""
-BEATS: Final = (BEAT, SHARE_BEAT)
+KINDS: Final = {BEAT: CONSUMER, SHARE_BEAT: "share", STREAMS_BEAT: "streams"}
+BEATS: Final = tuple(KINDS)
 ASSIGNING, RECONCILING = "Assigning", "Reconciling"
 """The states of a group of KIP-848 with members that is not stable."""
 JOIN, SYNC, CLASSIC_BEAT, LEAVE = "join_group", "sync_group", "heartbeat", "leave_group"
@@ -70,7 +73,9 @@ OR_MORE: Final = f"({MORE})?"
 JOINS, LEAVES, AWAY = 0, -1, -2
 """The epochs for a join, a leave, and for a static member that leaves for a while."""
 _SUBSCRIPTIONS: Final = ("subscribed_topic_names", "subscribed_topic_regex")
-_KEPT: Final = (*_SUBSCRIPTIONS, "instance_id", "rack_id", "server_assignor")
+_NEEDED: Final = {BEAT: _SUBSCRIPTIONS, SHARE_BEAT: _SUBSCRIPTIONS[:1], STREAMS_BEAT: ("topology",)}
+"""The fields of which a first heartbeat needs one."""
+_KEPT: Final = (*_SUBSCRIPTIONS, "instance_id", "rack_id", "server_assignor", "process_id")
 """The fields of a heartbeat whose last value holds until the member sends another one."""
 INVALID: Final = 42
 """INVALID_REQUEST, which also some brokers answer whose share groups are disabled."""
@@ -89,20 +94,25 @@ IDLE_NS: Final = 1000 * MS
 
 Owned = frozenset[tuple[str, int]]
 """Partitions by topic id and number."""
+OWNED: Final = {"topic_partitions": "topic_id", "active_tasks": "subtopology_id"}
+"""The lists of partitions in a heartbeat or an assignment, each with the field of the topic."""
 
 
-def owned(body: Body | None) -> Owned:
-    """The partitions that a heartbeat or an assignment names."""
-    return frozenset(
-        (text(topic, "topic_id"), number)
-        for topic in items(body, "topic_partitions")
-        for number in integers(topic, "partitions")
-    )
+def owned(body: Body | None) -> Owned | None:
+    """The partitions that a heartbeat or an assignment names; None if it has no list of them."""
+    for name, topic_id in OWNED.items():
+        if body is not None and isinstance(body.get(name), list):
+            return frozenset(
+                (text(topic, topic_id), number)
+                for topic in items(body, name)
+                for number in integers(topic, "partitions")
+            )
+    return None
 
 
 def assignment(body: Body | None) -> Owned | None:
     """The partitions that a response assigns; None if the response has no new assignment."""
-    found = None if body is None else body.get("assignment")
+    found = None if body is None else body.get("assignment", body)
     return owned(found) if isinstance(found, dict) else None
 
 
@@ -128,7 +138,10 @@ def subscription(body: Body, topics: Topics) -> tuple[str, ...]:
     trace is untrusted, and an expression may take exponential time."""
     pattern = text(body, "subscribed_topic_regex")
     matched = [name for name in topics.topics if pattern == name.removesuffix(MORE) + OR_MORE]
-    return tuple(sorted({*texts(body, "subscribed_topic_names"), *matched}))
+    topology = body.get("topology")
+    subtopologies = items(topology, "subtopologies") if isinstance(topology, dict) else ()
+    sources = chain(*(texts(x, "source_topics") for x in subtopologies))
+    return tuple(sorted({*texts(body, "subscribed_topic_names"), *matched, *sources}))
 
 
 def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -200,6 +213,10 @@ class _Group:
     """Whether its members subscribe by a regular expression."""
     settled: bool = False
     """Whether all partitions were assigned once. A broker first prepares the partitions of a share group."""
+    before: dict[str, Owned] = field(default_factory=dict)
+    """The assignments when all partitions were assigned the last time."""
+    changes: int = 0
+    """The changes since then."""
 
     @property
     def shares(self) -> bool:
@@ -213,7 +230,7 @@ class _Group:
     @property
     def session_ms(self) -> int | None:
         declared = self.bounds.declared
-        return declared.share_session_ms if self.shares else declared.consumer_session_ms
+        return {BEAT: declared.consumer_session_ms, SHARE_BEAT: declared.share_session_ms}.get(self.api)
 
     def judged(self, asked: Iterable[Exchange]) -> Rows:
         until_t = 0
@@ -336,10 +353,9 @@ class _Group:
 
     def _invalid(self, body: Body, epoch: int) -> bool:
         """Whether a field has a value that no heartbeat may have, or lacks a value that a first heartbeat needs."""
-        names, static = _SUBSCRIPTIONS[: 1 + (not self.shares)], text(body, "instance_id")
-        lacks = all(body.get(name) is None for name in names)
+        lacks, static = all(body.get(name) is None for name in _NEEDED[self.api]), text(body, "instance_id")
         if not self.shares:
-            lacks |= integer(body, "rebalance_timeout_ms") < 0 or body.get("topic_partitions") != []
+            lacks |= integer(body, "rebalance_timeout_ms") < 0 or owned(body) != frozenset()
         empty = any(body.get(name) == "" for name in ("member_id", "instance_id", "rack_id"))
         return empty or (lacks and epoch == JOINS) or epoch < (AWAY if static else LEAVES)
 
@@ -419,7 +435,7 @@ class _Group:
         states, types = (
             {x.lower() for x in texts(one.body, f"{what}_filter")} for what in ("states", "types")
         )
-        kind, may = ("share", {STABLE}) if self.shares else (CONSUMER, {STABLE, RECONCILING, ASSIGNING})
+        kind, may = KINDS[self.api], {STABLE} if self.shares else {STABLE, RECONCILING, ASSIGNING}
         may = {x for x in may if not states or x.lower() in states} if not types or kind in types else set()
         right = text(said, "group_state") in may and all(
             text(said, x).lower() == kind for x in ("group_type", "protocol_type") if x in said
@@ -481,7 +497,7 @@ class _Group:
         epochs = {x.epoch for x in self.members.values()}
         its = [
             [
-                owned(next(items({"held": [x.get(y)]}, "held"), None))
+                owned(next(items({"held": [x.get(y)]}, "held"), {})) or ()
                 for y in ("assignment", "target_assignment")
             ]
             for x in items(said, "members")
@@ -499,7 +515,8 @@ class _Group:
         """The fields of described members that are not those of their heartbeats."""
         for name, x in told.items():
             member = self.members[name]
-            fields = {y: member.said.get(y) or "" for y in ("instance_id", "rack_id", _SUBSCRIPTIONS[1])}
+            names = ("instance_id", "rack_id", "process_id", _SUBSCRIPTIONS[1])
+            fields = {y: member.said.get(y) or "" for y in names}
             fields |= {"member_type": int(not member.classic), "instance_id": member.instance}
             if not member.classic:
                 fields[_SUBSCRIPTIONS[0]] = sorted({*texts(member.said, _SUBSCRIPTIONS[0])})
@@ -550,8 +567,8 @@ class _Group:
         member, now = self.members[name], integer(one.got, "member_epoch")
         member.heard = one
         member.said = member.said | {x: one.body[x] for x in _KEPT if one.body.get(x) is not None}
-        if isinstance(one.body.get("topic_partitions"), list):
-            member.held = member.told | (member.held & owned(one.body))
+        if (said := owned(one.body)) is not None:
+            member.held = member.told | (member.held & said)
         before = member.told
         yield from self._assigned(member, one)
         yield checked(
@@ -588,8 +605,8 @@ class _Group:
                 elif new and other is not member:
                     yield kept("G14", "two-owners")
             # It gives up what it was told and does not own.
-            if isinstance(one.body.get("topic_partitions"), list):
-                member.held &= owned(one.body)
+            if (said := owned(one.body)) is not None:
+                member.held &= said
             member.told, member.held = told, told if self.shares else member.held | told
         member.revokes = None if member.held == member.told else member.revokes or one
 
@@ -635,6 +652,7 @@ class _Group:
         named = {*topics, *chain(*self.subscribed)} & known.keys()
         # The coordinator may not have seen a topic yet that was created just before the expression was matched.
         new = one.api in TOPICS or any((known[x].made_t or END_OF_TIME) > seen_t for x in named)
+        self.changes += 1
         self.change, self.since_t = one, one.ended_t + REFRESHED_NS * (self.matches and new)
         self.least_epoch = max((member.epoch for member in self.members.values()), default=0)
 
@@ -647,7 +665,8 @@ class _Group:
             return
         members = self.members.values()
         if one is not None:
-            if any(x.held != x.told or x.heard.t < one.t - IDLE_NS for x in members):
+            waits = any(items(one.got, "status"))  # the first assignment of a streams group is delayed
+            if waits or any(x.held != x.told or x.heard.t < one.t - IDLE_NS for x in members):
                 self.since_t = max(self.since_t, one.ended_t)
             told, epochs = [x.told for x in members], {x.epoch for x in members}
             all_given = size == len(frozenset().union(*told)) and (self.shares or size == sum(map(len, told)))
@@ -658,6 +677,7 @@ class _Group:
             if not all_given or len(epochs) > 1 or min(epochs) <= self.least_epoch:
                 return
             yield from self._balanced(one)
+            yield from self._sticky(one, self.change)
         by = self._by(self.since_t, self.since_t, None if one is None else t, t)
         if one is not None or t > by.limit_t:
             change, self.change = self.change, None
@@ -689,6 +709,21 @@ class _Group:
         allowed, seen = f"equal shares: the assignor is {votes[0][0]}", f"{sizes} partitions"
         yield checked("G14", "unbalanced", one, right, allowed, seen)
 
+    def _sticky(self, one: Exchange, change: Exchange) -> Rows:
+        """Whether each member keeps as many of its partitions as it can, after one change by a member."""
+        before, self.before = self.before, {name: x.told for name, x in self.members.items()}
+        alone, self.changes = self.changes == 1 and change.api in BEATS, 0
+        if alone and {*self._votes} == {UNIFORM} and len(self.subscribed) == 1:
+            there = {x.id for x in self._named()}
+            its = {
+                name: ({x for x in before.get(name, ()) if x[0] in there}, x.told)
+                for name, x in self.members.items()
+            }
+            lost = [f"{name} keeps {len(x & y)} of {len(x)}, and has {len(y)}" for name, (x, y) in its.items()
+                    if len(x & y) < min(len(x), len(y))]  # fmt: skip
+            allowed = "each member keeps as many of its partitions as it can: the assignor is uniform"
+            yield checked("G14", "not-sticky", one, not lost, allowed, ", ".join(lost))
+
     def _named(self) -> list[Topic]:
         """The topics of the subscriptions whose number of partitions is known."""
         known = self.topics.topics
@@ -698,6 +733,6 @@ class _Group:
         """Whether the heartbeat names the epoch of the member. The former epoch is accepted too, if the heartbeat names
         only partitions of the member, or the group is a share group: the response with the new epoch may have been
         lost."""
-        epoch, said = integer(one.body, "member_epoch"), one.body.get("topic_partitions")
-        only = self.shares or (isinstance(said, list) and owned(one.body) <= member.told)
+        epoch, said = integer(one.body, "member_epoch"), owned(one.body)
+        only = self.shares or (said is not None and said <= member.told)
         return epoch == member.epoch or (epoch == member.former and only)

@@ -1,4 +1,5 @@
-"""Scenes of the consumer groups of KIP-848 and of the members of share groups, for the clauses G14 and G15.
+"""Scenes of the consumer groups of KIP-848, of streams groups and of the members of share groups, for the clauses G14
+and G15.
 
 The broker assigns the partitions. A member gets its assignment in the response to a heartbeat, and reports changed
 partitions in its next heartbeat. The members of these scenes send more heartbeats than the broker requests, one after
@@ -25,7 +26,9 @@ from purgatorio_wire.clause.consumer_group import (
     NO_PATTERN,
     OFF,
     OR_MORE,
+    OWNED,
     SHARE_BEAT,
+    STREAMS_BEAT,
     UNKNOWN_MEMBER,
     Owned,
     assignment,
@@ -66,6 +69,7 @@ SHARES_WRONG: Final[Sequence[tuple[str, object]]] = (
     ("member_id", ""),
 )
 """Fields of a first heartbeat, each with a value that makes it invalid, in both kinds of groups."""
+STREAMS_WRONG: Final = (*WRONG[:-2], ("topology", None), ("member_id", ""))
 
 
 @dataclass(slots=True)
@@ -111,12 +115,21 @@ class Consumer:
             "instance_id": self.instance, "rack_id": None, "rebalance_timeout_ms": self.rebalance_ms if whole else -1,
             "subscribed_topic_names": ([self.topic, *self.later] if self.pattern is None else []) if whole else None,
             "subscribed_topic_regex": self.pattern if whole else None,
-            "server_assignor": self.assignor, "topic_partitions": None if owns is None else _named(owns), **odd,
+            "server_assignor": self.assignor, "process_id": self.id, "endpoint_information_epoch": 0,
+            **{name: None if owns is None else _named(owns, of) for name, of in OWNED.items()},
+            **dict.fromkeys(("standby_tasks", "warmup_tasks"), None if owns is None else []),
+            "topology": self.topology if joins else None, "task_offsets": None, "task_end_offsets": None, **odd,
         }  # fmt: skip
         got = await self.play.ask(self.conn, self.api, values)
         if usual and not codes(got.body):
             self._took(got)
         return codes(got.body)
+
+    @property
+    def topology(self) -> dict[str, object]:
+        """One subtopology, whose tasks are the partitions of the topic."""
+        subtopology = {"subtopology_id": self.play.broker.ids[self.topic], "source_topics": [self.topic]}
+        return {"epoch": 0, "subtopologies": [subtopology]}
 
     def _took(self, got: Got) -> None:
         now, told = integer(got.body, "member_epoch"), assignment(got.body)
@@ -205,16 +218,27 @@ async def _refused(strange: Consumer, wrong: Sequence[tuple[str, object]]) -> No
         await replace(strange, api=other, id=own_id(strange.play)).beat()
 
 
+async def _misnamed(members: Sequence[Consumer]) -> None:
+    """Heartbeats with all fields, with wrong epochs, and of an unknown member."""
+    for one in members:
+        await one.beat(whole=True)
+        await one.beat(one.epoch + 1)
+        await one.beat(member=own_id(one.play))
+        if one.former:
+            await one.beat(one.former, one.assigned)
+            await one.beat(one.former)
+
+
 def own_id(play: Play) -> str:
     """An id as clients choose it: a UUID in base64."""
     return base64.urlsafe_b64encode(b"\x10" + play.rng.randbytes(15)).decode().rstrip("=")
 
 
-def _named(owns: Owned) -> list[dict[str, object]]:
+def _named(owns: Owned, of: str) -> list[dict[str, object]]:
+    """`of`: the field of the topic."""
     topics = sorted({topic for topic, _ in owns})
     return [
-        {"topic_id": topic, "partitions": sorted(number for one, number in owns if one == topic)}
-        for topic in topics
+        {of: topic, "partitions": sorted(number for one, number in owns if one == topic)} for topic in topics
     ]
 
 
@@ -234,7 +258,7 @@ async def consumers(
     ]  # fmt: skip
     play.broker.made.beating.setdefault((api, group), set()).update(one.id for one in made)
     error = await made[0].beat()
-    if error == OFF or (api == SHARE_BEAT and error == INVALID):
+    if error == OFF or (api != BEAT and error == INVALID):
         raise SceneSkipped(f"{api}: switched off (group.version, group.coordinator.rebalance.protocols)")
     must(not error, f"a consumer group could not be joined: error {error}")
     return made
@@ -301,16 +325,11 @@ async def reassigned(play: Play) -> None:
     first.revokes = True
     now = await settled([first, second], now)
     for one in (first, second):
-        await one.beat(whole=True)
-        await one.beat(one.epoch + 1)
-        await one.beat(member=own_id(play))
         others = sorted(number for each in (first, second) if each is not one for _, number in each.assigned)
         for epoch in (one.epoch, one.epoch + 1, one.former):
             await one.commit(epoch, others[0] if others else 0)
         await one.commit(one.epoch, 0, own_id(play))
-        if one.former:
-            await one.beat(one.former, one.assigned)
-            await one.beat(one.former)
+    await _misnamed((first, second))
     now = await settled([first, second, third], now)
     if play.offers("offset_delete", "G13"):
         await play.delete_offsets(first.conn, first.group, [first.topic, await play.topic()])
@@ -372,18 +391,25 @@ async def migrated(play: Play) -> None:
     await modern.leave()
 
 
-@scene("groups", "G14 unbalanced, G14 not-assigned-in-time, G13 other-answer", seconds=110)
+@scene("groups", "G14 unbalanced, G14 not-sticky, G14 not-assigned-in-time, G13 other-answer", seconds=110)
 async def assignors(play: Play) -> None:
     """The members subscribe to topics with odd numbers of partitions. The second member requests the assignor range.
-    When it has left, the third member requests the assignor uniform."""
+    When it has left, the third member requests the assignor uniform. The second joins again without a request, and
+    leaves."""
     more = [await play.topic(ODD) for _ in range(2)]
     first, *others = await consumers(play, 3, later=tuple(more))
     now = await settled([first], 0, PARTITIONS + 2 * ODD)
     for one, assignor in zip(others, ("range", "uniform"), strict=True):
         one.assignor = assignor
         now = await settled([first, one], now, PARTITIONS + 2 * ODD)
+        if one is others[0]:
+            await one.leave()
+    others[0].assignor = None
+    now = await settled([first, *others], now, PARTITIONS + 2 * ODD)
+    await others[0].leave()
+    await settled([first, others[1]], now, PARTITIONS + 2 * ODD)
+    for one in (first, others[1]):
         await one.leave()
-    await first.leave()
 
 
 @scene("groups", "G15 not-removed, G14 not-assigned-in-time, G15 removed-too-early", seconds=110)
@@ -391,7 +417,22 @@ async def unrevoked(play: Play) -> None:
     """A member that must revoke partitions sends heartbeats, but never revokes the partitions. It is removed at its
     rebalance time-out. Then the member joins again, and the other member revokes partitions in time. Both are members
     for longer than the rebalance time-out."""
-    first, second = await consumers(play, 2, rebalance_ms := play.wait_ms(REBALANCE_MS))
+    await _unrevoked(play, BEAT)
+
+
+@scene(
+    "groups",
+    "G14 two-owners, G14 not-assigned-in-time, G15 wrong-argument-accepted, G15 unknown-member, G13 other-answer",
+    seconds=110,
+)
+async def streams(play: Play) -> None:
+    """As `unrevoked`, in a streams group. Heartbeats name wrong epochs and members, and the former epoch, as if a
+    response was lost. Invalid heartbeats are refused."""
+    await _unrevoked(play, STREAMS_BEAT)
+
+
+async def _unrevoked(play: Play, api: str) -> None:
+    first, second = await consumers(play, 2, rebalance_ms := play.wait_ms(REBALANCE_MS), api)
     now = await settled([first])
     first.revokes = False
     async for _ in play.tries(POLL_MS, within_ms=SETTLES_SECONDS * 1000 + rebalance_ms):
@@ -401,6 +442,9 @@ async def unrevoked(play: Play) -> None:
     first.epoch, first.assigned, first.revokes = 0, frozenset(), True
     now = await settled([second], now)
     await settled([second, first], now)
+    if api == STREAMS_BEAT:
+        await _misnamed((first, second))
+        await _refused(replace(first, id=own_id(play), epoch=0), STREAMS_WRONG)
     async for _ in play.tries(POLL_MS, within_ms=rebalance_ms * 4 / 3):
         for one in (first, second):
             await one.beat()
@@ -453,12 +497,7 @@ async def _sharing(play: Play, session_ms: int) -> None:
     stays, silent, leaves = await consumers(play, 3, api=SHARE_BEAT)
     now = await settled([stays])
     now = await settled([stays, leaves], now)
-    for one in (stays, leaves):
-        await one.beat(whole=True)
-        await one.beat(one.epoch + 1)
-        await one.beat(member=own_id(play))
-        if one.former:
-            await one.beat(one.former)
+    await _misnamed((stays, leaves))
     await leaves.leave()
     await leaves.beat(now)
     await _refused(replace(leaves, rebalance_ms=REBALANCE_MS), SHARES_WRONG)

@@ -415,7 +415,7 @@ async def _delete_groups(play: Play, conn: Connection) -> None:
     for (api, group), beating in play.broker.made.beating.items():
         for one in beating if play.offers(api) else ():
             left = {"group_id": group, "member_id": one, "member_epoch": -1}
-            await play.ask(conn, api, left)
+            await play.ask(conn, api, {**left, "task_offsets": None, "task_end_offsets": None})
     if play.offers("leave_group"):
         several = play.offers("leave_group", least=3)
         for group, members in [*made.items()]:  # the members of a scene may still be in a rebalance
