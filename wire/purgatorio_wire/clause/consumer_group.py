@@ -30,17 +30,23 @@ from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Timed
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named, timed
 from purgatorio_wire.history.group import ILLEGAL_GENERATION, REBALANCING
 from purgatorio_wire.history.history import (
+    ALTERS,
     BUSY,
     DELETE_OFFSETS,
     END_OF_TIME,
     EXCUSED,
+    FORGETS,
     LIST,
     LOADING,
+    NAMED,
+    OF_LAG,
     Exchange,
+    Part,
     Scene,
     integer,
     integers,
     items,
+    parts,
     text,
     texts,
 )
@@ -61,6 +67,8 @@ DESCRIBES: Final = {
 """The requests that describe groups, by the heartbeats of their members."""
 KINDS: Final = {BEAT: CONSUMER, SHARE_BEAT: "share", STREAMS_BEAT: "streams"}
 BEATS: Final = tuple(KINDS)
+STARTS: Final = (ALTERS, FORGETS, OF_LAG)
+"""The requests about the start offsets of a share group."""
 ASSIGNING, RECONCILING = "Assigning", "Reconciling"
 """The states of a group of KIP-848 with members that is not stable."""
 JOIN, SYNC, CLASSIC_BEAT, LEAVE = "join_group", "sync_group", "heartbeat", "leave_group"
@@ -146,7 +154,7 @@ def subscription(body: Body, topics: Topics) -> tuple[str, ...]:
 
 def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     found: dict[str, list[Exchange]] = defaultdict(list)
-    for one in scene.of(*BEATS, *CLASSIC, COMMIT, LOOK, DELETE_OFFSETS, DELETE, *DESCRIBES.values()):
+    for one in scene.of(*BEATS, *CLASSIC, COMMIT, LOOK, DELETE_OFFSETS, DELETE, *DESCRIBES.values(), *STARTS):
         names = {text(body, "group_id") for body, _ in asked_and_told(one)}
         for name in names.union(*(texts(one.body, x) for x in ("group_ids", "groups_names", "groups"))):
             found[name].append(one)
@@ -213,6 +221,8 @@ class _Group:
     """Whether its members subscribe by a regular expression."""
     settled: bool = False
     """Whether all partitions were assigned once. A broker first prepares the partitions of a share group."""
+    starts: dict[Part, Body] = field(default_factory=dict)
+    """The start offsets that a request has changed, if no member has joined since."""
     before: dict[str, Owned] = field(default_factory=dict)
     """The assignments when all partitions were assigned the last time."""
     changes: int = 0
@@ -255,6 +265,8 @@ class _Group:
                 yield from self._described(one)
             elif one.api == DELETE:
                 yield from self._deleted(one)
+            elif one.api in STARTS:
+                yield from self._started(one)
             elif one.api == LIST:
                 yield from self._listed(one)
             elif one.api in TOPICS:
@@ -426,6 +438,24 @@ class _Group:
             about = f" for {len(self.members)} members"
             yield answered_with("G13", "deleted-with-members", one, error, NON_EMPTY, about)
 
+    def _started(self, one: Exchange) -> Rows:
+        """G13: the start offsets of a share group change only without members, and are described so."""
+        if self.members and all(one.ended_t >= self._outs(x)[0] for x in self.members.values()):
+            return
+        if one.api != OF_LAG:
+            wanted, about = NON_EMPTY if self.members else 0, f" for {len(self.members)} members"
+            yield answered_with(
+                "G13", "deleted-with-members", one, one.error, wanted, about, {*BUSY, *LOADING}
+            )
+            self.starts = {} if one.error else dict(one.requested)
+            return
+        for part, said in (x for _, told in asked_and_told(one) for x in parts(told, NAMED[OF_LAG][1])):
+            if part in self.starts:
+                start, seen = integer(self.starts[part], "start_offset", -1), integer(said, "start_offset")
+                yield checked(
+                    "G13", "other-answer", one, seen == start, f"start offset {start} of {part}", f"{seen}"
+                )
+
     def _listed(self, one: Exchange) -> Rows:
         """G13: ListGroups lists the group by its type, and by its state, of which one of several may be the present."""
         doubtful = any(x.away or x.classic or one.ended_t >= self._outs(x)[0] for x in self.members.values())
@@ -551,6 +581,7 @@ class _Group:
         topics = subscription(one.body, self.topics)
         self.matches |= bool(text(one.body, "subscribed_topic_regex"))
         if epoch == JOINS:
+            self.starts = {}
             if name not in self.members and returns is None:
                 yield from self._changes(one, topics)
             rebalance_ns, former = (

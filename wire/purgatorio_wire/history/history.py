@@ -49,6 +49,8 @@ _NAMES_GROUP: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """The requests to a group, with the field that names the group."""
 OF_LAG: Final = "describe_share_group_offsets"
+ALTERS, FORGETS = "alter_share_group_offsets", "delete_share_group_offsets"
+"""The requests that change the start offsets of a share group without members."""
 Names = tuple[str, str, str, str]
 """The fields of: the list of topics, a topic's name, its list of partitions, a partition's number."""
 FORGOTTEN: Final = ("forgotten_topics_data", "topic", "partitions", "")
@@ -81,7 +83,8 @@ NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     "describe_groups": (("groups", "", "", ""), ("groups", "group_id", "", "")),
     "delete_groups": (("groups_names", "", "", ""), ("results", "group_id", "", "")),
     **dict.fromkeys(
-        ("consumer_group_describe", "share_group_describe"), (("group_ids", "", "", ""), ("groups", "group_id", "", ""))
+        ("consumer_group_describe", "share_group_describe", "streams_group_describe"),
+        (("group_ids", "", "", ""), ("groups", "group_id", "", ""))
     ),
     "describe_configs": (("resources", "resource_name", "", ""), ("results", "resource_name", "", "")),
     **dict.fromkeys(
@@ -92,6 +95,11 @@ NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
     "describe_transactions": (
         ("transactional_ids", "", "", ""), ("transaction_states", "transactional_id", "", ""),
     ),
+    ALTERS: (
+        ("topics", "topic_name", "partitions", "partition_index"),
+        ("responses", "topic_name", "partitions", "partition_index"),
+    ),
+    FORGETS: (("topics", "topic_name", "", ""), ("responses", "topic_name", "", "")),
     OF_LAG: (
         ("topics", "topic_name", "partitions", ""), ("topics", "topic_name", "partitions", "partition_index"),
     ),

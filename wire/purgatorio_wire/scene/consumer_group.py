@@ -37,7 +37,7 @@ from purgatorio_wire.clause.consumer_group import (
 from purgatorio_wire.clause.group_description import DELETE, STABLE
 from purgatorio_wire.client.connection import Connection, Got
 from purgatorio_wire.history.group import MEMBER_ID_REQUIRED
-from purgatorio_wire.history.history import LIST, integer, text
+from purgatorio_wire.history.history import ALTERS, FORGETS, LIST, OF_LAG, integer, text
 from purgatorio_wire.scene.asker import codes
 from purgatorio_wire.scene.broker import SceneSkipped, must
 from purgatorio_wire.scene.member import LONGER, REBALANCING, gang, members, stable
@@ -485,8 +485,8 @@ async def silent_consumer(play: Play) -> None:
 async def share_members(play: Play) -> None:
     """Members of a share group join and leave. Heartbeats name wrong epochs and members, and, as if a response was
     lost, the former epoch, or all fields. Invalid heartbeats are refused. Then a member stops sending heartbeats, and
-    is removed at its session time-out. In another group, a member that sends only heartbeats without changes stays in
-    the group."""
+    is removed at its session time-out. The start offsets of the group are altered and deleted, with a member and
+    without one. In another group, a member that sends only heartbeats without changes stays in the group."""
     play.broker.shares.need()
     play.need(SHARE_BEAT)
     session_ms = _judged_session(play.broker.declared.share_session_ms)
@@ -503,6 +503,22 @@ async def _sharing(play: Play, session_ms: int) -> None:
     await _refused(replace(leaves, rebalance_ms=REBALANCE_MS), SHARES_WRONG)
     now = await settled([stays], now)
     await _removed(stays, silent, await settled([stays, silent], now), session_ms)
+    await stays.beat()
+    await _starts(stays)
+    await stays.leave()
+    await _starts(stays)
+
+
+async def _starts(one: Consumer) -> None:
+    """The start offsets of a share group are altered and deleted, and described each time."""
+    play, low = one.play, one.play.rng.randrange(2, 9)
+    places = [{"partition_index": at, "start_offset": low + at} for at in range(PARTITIONS)]
+    topic: dict[str, object] = {"topic_name": one.topic, "partitions": places}
+    described = {"group_id": one.group, "topics": [{**topic, "partitions": [*range(PARTITIONS)]}]}
+    for api in (ALTERS, FORGETS):
+        if play.offers(api, "G13") and play.offers(OF_LAG):
+            await play.ask(one.conn, api, {"group_id": one.group, "topics": [topic]})
+            await play.ask(one.conn, OF_LAG, {"groups": [described]})
 
 
 def _judged_session(session_ms: int | None) -> int:
