@@ -444,17 +444,14 @@ class _Group:
             return
         if one.api != OF_LAG:
             wanted, about = NON_EMPTY if self.members else 0, f" for {len(self.members)} members"
-            yield answered_with(
-                "G13", "deleted-with-members", one, one.error, wanted, about, {*BUSY, *LOADING}
-            )
+            yield answered_with("G13", "deleted-with-members", one, one.error, wanted, about, BUSY)
             self.starts = {} if one.error else dict(one.requested)
             return
         for part, said in (x for _, told in asked_and_told(one) for x in parts(told, NAMED[OF_LAG][1])):
             if part in self.starts:
-                start, seen = integer(self.starts[part], "start_offset", -1), integer(said, "start_offset")
-                yield checked(
-                    "G13", "other-answer", one, seen == start, f"start offset {start} of {part}", f"{seen}"
-                )
+                start, seen = (integer(x, "start_offset", -1) for x in (self.starts[part], said))
+                allowed = f"start offset {start} of {part}"
+                yield checked("G13", "other-answer", one, seen == start, allowed, f"{seen}")
 
     def _listed(self, one: Exchange) -> Rows:
         """G13: ListGroups lists the group by its type, and by its state, of which one of several may be the present."""
@@ -471,14 +468,8 @@ class _Group:
             text(said, x).lower() == kind for x in ("group_type", "protocol_type") if x in said
         )
         right = right if said else not may or bool(states)
-        yield checked(
-            "G13",
-            "listed",
-            one,
-            right,
-            f"a {kind} group, {' or '.join(sorted(may)) or 'not listed'}",
-            f"{said}",
-        )
+        allowed = f"a {kind} group, {' or '.join(sorted(may)) or 'not listed'}"
+        yield checked("G13", "listed", one, right, allowed, f"{said}")
 
     def _described(self, one: Exchange) -> Rows:
         """G13: the members, each with the epoch and the partitions of the response to its last heartbeat. The broker
@@ -745,13 +736,11 @@ class _Group:
         before, self.before = self.before, {name: x.told for name, x in self.members.items()}
         alone, self.changes = self.changes == 1 and change.api in BEATS, 0
         if alone and {*self._votes} == {UNIFORM} and len(self.subscribed) == 1:
-            there = {x.id for x in self._named()}
-            its = {
-                name: ({x for x in before.get(name, ()) if x[0] in there}, x.told)
-                for name, x in self.members.items()
-            }
-            lost = [f"{name} keeps {len(x & y)} of {len(x)}, and has {len(y)}" for name, (x, y) in its.items()
-                    if len(x & y) < min(len(x), len(y))]  # fmt: skip
+            there, lost = {x.id for x in self._named()}, list[str]()
+            for name, x in self.members.items():
+                old = {part for part in before.get(name, ()) if part[0] in there}
+                if len(old & x.told) < min(len(old), len(x.told)):
+                    lost.append(f"{name} keeps {len(old & x.told)} of {len(old)}, and has {len(x.told)}")
             allowed = "each member keeps as many of its partitions as it can: the assignor is uniform"
             yield checked("G14", "not-sticky", one, not lost, allowed, ", ".join(lost))
 

@@ -162,13 +162,10 @@ class _Judged:
                 yield from self._unexpected(asked, errors)
                 return
             yield from self._given(asked)
-            wanted, since_t = (
-                int(LOCKS[1]),
-                self.group.set_t(LOCKS) + self.bounds.declared.late_topics_ms * MS,
-            )
-            if one.t > since_t and (lock_ms := lock_ns(one) // MS):
-                allowed = f"acquisition locks of {wanted} ms, by the setting of the group"
-                yield checked("S7", "other-duration", one, lock_ms == wanted, allowed, f"{lock_ms} ms")
+            since_t, lock_ms = self.group.set_t(LOCKS), lock_ns(one) // MS
+            if one.t > since_t + self.bounds.declared.late_topics_ms * MS and lock_ms:
+                allowed = f"acquisition locks of {LOCKS[1]} ms, by the setting of the group"
+                yield checked("S7", "other-duration", one, f"{lock_ms}" == LOCKS[1], allowed, f"{lock_ms} ms")
         if asked.epoch == OPENS or not asked.parts or not self.group.loaded(asked):
             return  # the first check at a partition may take its time
         yield from self._times(asked)

@@ -432,20 +432,20 @@ async def left_waiting(play: Play) -> None:
 @scene("groups", "G12 committed, G12 lost-by-a-deletion, G13 deleted-while-subscribed")
 async def forgotten_offsets(play: Play) -> None:
     """A member subscribes to one of two topics. OffsetDelete deletes only the offset of the other topic, until the
-    member leaves. A group without members commits an offset, and, after OffsetDelete, the same offset with other
-    metadata. One of its topics is deleted, and its offset with it; the offset of another topic stays. Then a topic of
-    the deleted name is created. In the end, the group is deleted, and a new group of the same name commits other
-    offsets."""
+    member leaves. A group without members commits offsets of two partitions of each topic, and, after OffsetDelete, the
+    same offsets with other metadata. One of its topics is deleted, and its offsets with it; those of the other topic
+    stay. Then a topic of the deleted name is created. In the end, the group is deleted, and a new group of the same
+    name commits other offsets."""
     play.need("offset_commit", "offset_fetch", "create_topics", "delete_topics")
     group, conn = await play.group(), await play.open("committer")
-    topics = [await play.topic(), await play.topic()]
+    topics = [await play.topic(2), await play.topic(2)]
     if play.offers("offset_delete", "G13"):
         await _subscribed(play, topics)
     for again in (False, True):
         if again and play.offers("offset_delete"):
             await play.delete_offsets(conn, group, topics[1:])
             await play.ask_offsets(conn, group, topics)
-        await play.commit(conn, group, "", -1, topics, at=1000)
+        await play.commit(conn, group, "", -1, topics, numbers=(0, 1), at=1000)
         for asked in (topics, None):
             await play.ask_offsets(conn, group, asked)
     await play.delete(topics[0])
