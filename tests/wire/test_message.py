@@ -65,7 +65,7 @@ def test_an_answer_comes_back_with_its_batches_by_their_heads() -> None:
     responses = plain(read.body)["responses"]
     assert isinstance(responses, list)
     assert responses[0]["partitions"][0]["records"] == [
-        {"base": 0, "last": 1, "count": 2, "bytes": len(raw), "leader_epoch": -1}
+        {"base": 0, "last": 1, "count": 2, "bytes": len(raw), "leader_epoch": -1, "newest_ms": 0}
     ]
 
 

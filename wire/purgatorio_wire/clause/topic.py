@@ -47,11 +47,13 @@ from purgatorio_wire.history.log import (
     EPOCH_FAR,
     GONE,
     UNKNOWN_TOPIC_ID,
+    Append,
     CommittedLog,
     Log,
     Topic,
     Topics,
     asked_and_told,
+    produced,
     settled_parts,
     written_by,
 )
@@ -682,7 +684,7 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 def batches_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     """M1: a batch in a response is as its producer sent it: the number of records, the producer with its sequence
-    number, and whether it is part of a transaction."""
+    number, whether it is part of a transaction, and its largest timestamp, unless the broker gave it another."""
     for one in scene.of("fetch", "share_fetch"):
         for part, said in one.results.items():
             if not topics.stays(part.topic) or topics.topics[part.topic].compacts:
@@ -692,8 +694,20 @@ def batches_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                 by = sent[integer(batch, "base")]
                 right = [by.count, *by.written, by.within is not None, False]
                 shown = [integer(batch, "count"), *written_by([batch]), *(bool(batch.get(x)) for x in _FLAGS)]
-                allowed = f"records, producer, epoch, sequence number, {', '.join(_FLAGS)}, as sent: {right}"
+                if (time_ms := _time_ms(by, part)) >= 0 and "newest_ms" in batch:
+                    right, shown = [*right, time_ms], [*shown, integer(batch, "newest_ms")]
+                allowed = (
+                    f"records, producer, epoch, sequence number, {', '.join(_FLAGS)}, time, as sent: {right}"
+                )
                 yield checked("M1", "other-records", one, shown == right, allowed, f"{shown}")
+
+
+def _time_ms(append: Append, part: Part) -> int:
+    """The largest timestamp of an append: the time that the broker gave it, or that of its batch. -1 if unknown."""
+    sent, said = next((sent, said) for each, sent, said in produced(append.exchange) if each == part)
+    own = max((integer(batch, "newest_ms", -1) for batch in sent), default=-1)
+    given = integer(said, "log_append_time_ms", -1)
+    return given if given >= 0 else own
 
 
 def epochs_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:

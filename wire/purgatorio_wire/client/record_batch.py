@@ -39,8 +39,8 @@ MOST_BATCHES: Final = 10_000
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
     """The header of a batch: the offsets of its first and last record, the number of records, the size in bytes, the
-    producer, whether it is part of a transaction, or the marker of its end, and the leader epoch of its append.
-    `corrupt`: the checksum is wrong."""
+    producer, whether it is part of a transaction, or the marker of its end, the leader epoch of its append, and its
+    largest timestamp. `corrupt`: the checksum is wrong."""
 
     base: int
     last: int
@@ -51,13 +51,14 @@ class BatchFacts:
     transactional: bool = False
     control: bool = False
     leader_epoch: int = -1
+    newest_ms: int = -1
 
     def plain(self) -> dict[str, object]:
         flags = {name: True for name in ("corrupt", "transactional", "control") if getattr(self, name)}
         written = self.written._asdict() if self.written.producer_id >= 0 else {}
         return {
             "base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes,
-            "leader_epoch": self.leader_epoch, **written, **flags,
+            "leader_epoch": self.leader_epoch, "newest_ms": self.newest_ms, **written, **flags,
         }  # fmt: skip
 
 
@@ -135,8 +136,8 @@ def batches(data: bytes) -> list[BatchFacts]:
     if 0 < len(data) < _HEAD.size:
         return [BatchFacts(-1, -1, 0, len(data))]
     while at + _HEAD.size <= len(data) and len(found) < MOST_BATCHES:
-        base, length, epoch, magic, crc, attributes, last_delta, _, _, *written, count = _HEAD.unpack_from(
-            data, at
+        base, length, epoch, magic, crc, attributes, last_delta, _, newest_ms, *written, count = (
+            _HEAD.unpack_from(data, at)
         )
         size = length + _BEFORE_LENGTH_ENDS
         if magic != 2 or size < _HEAD.size:
@@ -146,6 +147,6 @@ def batches(data: bytes) -> list[BatchFacts]:
         corrupt = crc32c(data[at + _CRC_ENDS : at + size]) != crc
         flags = bool(attributes & TRANSACTIONAL), bool(attributes & CONTROL)
         by = Written(*written)
-        found.append(BatchFacts(base, base + last_delta, count, size, corrupt, by, *flags, epoch))
+        found.append(BatchFacts(base, base + last_delta, count, size, corrupt, by, *flags, epoch, newest_ms))
         at += size
     return found
