@@ -444,8 +444,9 @@ class _Group:
             return
         if one.api != OF_LAG:
             wanted, about = NON_EMPTY if self.members else 0, f" for {len(self.members)} members"
-            yield answered_with("G13", "deleted-with-members", one, one.error, wanted, about, BUSY)
-            self.starts = {} if one.error else dict(one.requested)
+            error = one.error or max(one.codes.values(), default=0)
+            yield answered_with("G13", "deleted-with-members", one, error, wanted, about, BUSY)
+            self.starts = {} if error else dict(one.requested)
             return
         for part, said in (x for _, told in asked_and_told(one) for x in parts(told, NAMED[OF_LAG][1])):
             if part in self.starts:
