@@ -343,7 +343,8 @@ def _wrong(asked: Body) -> int:
 def _not_made(scene: Scene, one: Exchange, name: str, cause: Way) -> Rows:
     """A1: a CreateTopics with validate_only, or with a name twice, creates no topic."""
     for asked, said in _told(scene, name, one.ended_t):
-        yield answered_with("A1", cause, asked, integer(said, "error_code"), UNKNOWN)
+        about = ": neither CreateTopics nor Metadata was allowed to create it"
+        yield answered_with("A1", cause, asked, integer(said, "error_code"), UNKNOWN, about)
 
 
 def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> Iterator[tuple[Exchange, Body]]:

@@ -24,7 +24,6 @@ from purgatorio_wire.history.log import GONE
 from purgatorio_wire.scene.asker import SOFTWARE, codes, first_append, first_of, settle
 from purgatorio_wire.scene.broker import SceneLost, SceneSkipped, Second
 from purgatorio_wire.scene.data_asker import (
-    BYTE_QUOTAS,
     FIRST_SESSIONS,
     ONE,
     PARTITION_QUOTAS,
@@ -74,7 +73,7 @@ UNREAD_SETTING: Final = "min.compaction.lag.ms"
 WRONG_CHANGES: Final = ((SET, None), (SET, NO_VALUE), (APPEND, "1"))
 """Of a setting that is no list."""
 QUOTA_BYTES: Final = 2000
-QUOTA_PARTITIONS: Final = 6
+QUOTA_PARTITIONS, QUOTA_PER_S = 6, 2
 QUOTA_HEARD_MS: Final = 1000
 """A broker receives a quota from the controller."""
 QUOTA_ASKS: Final = 40
@@ -489,9 +488,9 @@ async def slow_reader(play: Play) -> None:
 @scene("connections", "Q1 not-throttled, Q1 throttled-without-quota, Q1 late")
 async def throttled(play: Play) -> None:
     """The quota of a client becomes smaller while the client appends and fetches. Its removal with validate_only has no
-    effect. Filters of all types describe it. The client appends, fetches, and creates partitions (with validate_only)
-    beyond its quota, and sends further requests at once. Another client sends requests at the same time. Then the quota
-    is removed."""
+    effect. Filters of all types describe it. The client appends and fetches beyond its quota, two others create
+    partitions (with validate_only) beyond theirs, and all send further requests at once. Another client sends requests
+    at the same time. Then the quota is removed."""
     play.need("alter_client_quotas")
     topic, client = await play.topic(), play.unique("q")
     clients = (("client-id", client),)
@@ -507,9 +506,9 @@ async def throttled(play: Play) -> None:
             await play.ask_all(play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1))
     version = play.broker.version("fetch") or 0
     session = FetchSession(version) if version >= FIRST_SESSIONS else None
-    asks: list[Callable[[Connection], Sent]] = [
-        lambda conn: play.produce(conn, topic, size=size),
-        lambda conn: play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1, session=session),
+    asks: list[tuple[str, Callable[[Connection], Sent]]] = [
+        (client, lambda conn: play.produce(conn, topic, size=size)),
+        (client, lambda conn: play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1, session=session)),
     ]
     dry = {**quota_of(clients, None), "validate_only": True}
     await play.ask(await play.admin(), "alter_client_quotas", dry)
@@ -518,20 +517,17 @@ async def throttled(play: Play) -> None:
         if play.offers("describe_client_quotas"):
             asked = {"components": [named], "strict": strict}
             await play.ask(await play.admin(), "describe_client_quotas", asked)
-    per_s = 0 if await play.quota(clients, QUOTA_PARTITIONS // 3, PARTITION_QUOTAS) else QUOTA_PARTITIONS // 3
-    if per_s:
-        await play.pause(QUOTA_HEARD_MS)
-        made = {"name": play.unique("t"), **ONE, "num_partitions": QUOTA_PARTITIONS}
-        more = {"name": topic, "count": QUOTA_PARTITIONS, "assignments": None}
-        for api, one in ("create_topics", made), ("create_partitions", more):
-            values = {"topics": [one], "timeout_ms": 5000, "validate_only": True}
-            if play.offers(api):
-                asks.append(partial(play.send, api=api, values=values))
-    await asyncio.gather(*(_above_quota(play, client, other, ask, session, per_s) for ask in asks))
+    made = {"name": play.unique("t"), **ONE, "num_partitions": QUOTA_PARTITIONS}
+    more = {"name": topic, "count": QUOTA_PARTITIONS, "assignments": None}
+    for api, one in ("create_topics", made), ("create_partitions", more):
+        values, own = {"topics": [one], "timeout_ms": 5000, "validate_only": True}, play.unique("q")
+        if play.offers(api) and not await play.quota((("client-id", own),), QUOTA_PER_S, PARTITION_QUOTAS):
+            asks.append((own, partial(play.send, api=api, values=values)))
+    await play.pause(QUOTA_HEARD_MS)
+    await asyncio.gather(*(_above_quota(play, name, other, ask, session) for name, ask in asks))
     # Some brokers look for quotas only while a client has one.
     await play.quota((("client-id", play.unique("q")),), 1 << 30)
-    for kinds in (BYTE_QUOTAS, PARTITION_QUOTAS):
-        await play.quota(clients, None, kinds)
+    await play.quota(clients, None)
     await play.pause(QUOTA_HEARD_MS)
     conn = await play.open("unlimited", client=client)
     play.stimulus("quota", conn=conn.name, bytes_per_s=0)
@@ -544,10 +540,9 @@ async def _above_quota(
     other: Connection,
     ask: Callable[[Connection], Sent],
     session: FetchSession | None,
-    partitions: int,
 ) -> None:
     conn = await play.open("limited", client=client)
-    play.stimulus("quota", conn=conn.name, bytes_per_s=QUOTA_BYTES, partitions_per_s=partitions)
+    play.stimulus("quota", conn=conn.name, bytes_per_s=QUOTA_BYTES, partitions_per_s=QUOTA_PER_S)
     held, ends_t = 0, play.recorder.now() + QUOTA_SECONDS * 1e9
     for _ in range(QUOTA_ASKS):
         got = await ask(conn).within(QUOTA_SECONDS)
