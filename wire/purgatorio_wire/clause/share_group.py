@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
+from purgatorio_wire.history.bound import EARLY_NS, MS, PATIENCE_TIMES, Bounds
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
@@ -163,7 +163,7 @@ class _Judged:
                 return
             yield from self._given(asked)
             since_t, lock_ms = self.group.set_t(LOCKS), lock_ns(one) // MS
-            if one.t > since_t + self.bounds.declared.late_topics_ms * MS and lock_ms:
+            if one.t > since_t + PATIENCE_TIMES * self.bounds.declared.late_topics_ms * MS and lock_ms:
                 allowed = f"acquisition locks of {LOCKS[1]} ms, by the setting of the group"
                 yield checked("S7", "other-duration", one, f"{lock_ms}" == LOCKS[1], allowed, f"{lock_ms} ms")
         if asked.epoch == OPENS or not asked.parts or not self.group.loaded(asked):
