@@ -31,6 +31,8 @@ FORBIDDEN = {
     "concurrent",
     "contextvars",
 }
+BEGIN = ("__init__", "__post_init__")
+"""Nobody else has the object yet."""
 CHANGEABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 CHANGEABLE_CALLS = {"list", "dict", "set", "bytearray", "deque", "defaultdict", "count", "Counter"}
 
@@ -69,11 +71,7 @@ def _forbidden_imports(tree: ast.Module) -> list[str]:
 def _changed_globals(tree: ast.Module) -> list[str]:
     found = [f"{node.lineno}: global" for node in ast.walk(tree) if isinstance(node, ast.Global)]
     for node in tree.body:
-        if (
-            isinstance(node, ast.Assign | ast.AnnAssign)
-            and node.value is not None
-            and _is_changeable(node.value)
-        ):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and _is_changeable(node.value):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if not any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
                 found.append(f"{node.lineno}: a changeable value of the module")
@@ -85,8 +83,8 @@ def _breaches_of_class(node: ast.ClassDef) -> list[str]:
     for method in node.body:
         if isinstance(method, ast.FunctionDef):
             for inner in ast.walk(method):
-                found += _breaches_of_assignment(inner, in_init=method.name == "__init__")
-        elif isinstance(method, ast.Assign) and _is_changeable(method.value):
+                found += _breaches_of_assignment(inner, in_init=method.name in BEGIN)
+        elif isinstance(method, ast.Assign | ast.AnnAssign) and _is_changeable(method.value):
             found.append(f"{method.lineno}: a changeable value of the class")
     return found
 
@@ -103,12 +101,17 @@ def _breaches_of_assignment(node: ast.AST, in_init: bool) -> list[str]:
         return []
     if not in_init:
         return [f"{node.lineno}: binds .{target.attr} again" for target in attributes]
-    if node.value is not None and _is_changeable(node.value):
+    if _is_changeable(node.value):
         return [f"{node.lineno}: .{target.attr} is plain and changeable" for target in attributes]
     return []
 
 
-def _is_changeable(value: ast.expr) -> bool:
+def _is_changeable(value: ast.expr | None) -> bool:
+    if isinstance(value, ast.Call) and any(
+        one.arg == "default_factory" and isinstance(one.value, ast.Name) and one.value.id in CHANGEABLE_CALLS
+        for one in value.keywords
+    ):
+        return True
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name | ast.Attribute):
         name = value.func.id if isinstance(value.func, ast.Name) else value.func.attr
         return name in CHANGEABLE_CALLS
@@ -129,6 +132,8 @@ def test_all_shared_state_is_in_the_seam() -> None:
         "import time as t",
         "cache = {}",
         "class A:\n    seen = []",
+        "@dataclass\nclass A:\n    seen: list[int] = field(default_factory=list)",
+        "class A:\n    def __post_init__(self):\n        self.items = []",
         "class A:\n    def __init__(self):\n        self.items = []",
         "class A:\n    def __init__(self):\n        self.items: list[int] = list()",
         "class A:\n    def go(self):\n        self.count += 1",
@@ -145,9 +150,10 @@ def test_each_rule_can_be_broken(source: str) -> None:
 
 def test_what_is_allowed_is_not_reported() -> None:
     """Attributes bound once, to what the seam made or to a constant, are fine."""
-    assert not breaches(
-        "class A:\n    def __init__(self, sync):\n        self.n = sync.cell([])\n        self.size = 3\n"
-    )
+    for begin in BEGIN:
+        assert not breaches(
+            f"class A:\n    def {begin}(self, sync):\n        self.n = sync.cell([])\n        self.size = 3\n"
+        )
 
 
 # The intrusive wheel keeps its state in plain attributes, for speed; these are the rules that take the seam's place. In

@@ -114,7 +114,7 @@ class DelayedShareFetch(DelayedOperation):
         if isinstance(held, ReadingHere):
             held = self._cut_short(held)
         if held is None:
-            held = ReadHere(self._lock_all())  # [B925]
+            held = ReadHere(self._lock_all(), {})  # [B925]
         if isinstance(held, ReadHere):
             self._answer(held.locked, held.results)
             return
@@ -242,7 +242,7 @@ class DelayedShareFetch(DelayedOperation):
         if read is None:
             held.future.cancel()
             self._unlock(held.locked)
-            return ReadHere(())  # [B932]
+            return ReadHere((), {})  # [B932]
         if read.value is None:
             self._unlock(held.locked)
             return None

@@ -5,7 +5,7 @@ results, or release its locks.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from purgatorio.sync import AtomicFlag, AtomicInt, Sync
 from purgatorio.timer.interface import Timer
@@ -22,7 +22,7 @@ class ReadHere:
     """The records of the `locked` partitions are available. `results`: the results of the read partitions."""
 
     locked: tuple[TopicPartition, ...]
-    results: Mapping[TopicPartition, FetchResult] = field(default_factory=dict)
+    results: Mapping[TopicPartition, FetchResult]
 
     def cancel(self) -> None:
         """No effect: no read is open."""
