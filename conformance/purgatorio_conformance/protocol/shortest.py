@@ -53,12 +53,9 @@ _THINNED_FROM: Final = 20
 _THINNED: Final = (0.25, 0.5, 0.25, 0.5, 0.75, 0.25, 0.5, 0.75)
 """As long as a script has more tasks, random parts of the tasks are tried first, with these shares."""
 
-_ROUNDED_MOST: Final = 40
-"""In scripts of more calls, no number is made rounder."""
-
 _ROUND_NS: Final = tuple(10**digits for digits in range(12, -1, -1))
 
-MAX_PLAYS: Final = 1_000
+MAX_PLAYS: Final = 2_000
 MAX_SECONDS: Final = 30.0
 """The limits for the scripts of all causes in a trace: their number, and the seconds, see `Budget`. A script that is
 found by then is short, but perhaps not the shortest."""
@@ -274,16 +271,20 @@ class ScriptSearch:
         script = self._first_broken(
             (_started_later(script), *earlier, _shifted(script, script.start_ns), script)
         )
-        script = self._rounded(script)
-        # At a turn of a wheel, a number alone cannot be rounder: a delay, and the advances after it, change together.
-        apart = (_apart(script, width_ns, self._description) for width_ns in widths)
-        if (turned := self._first_broken((*filter(None, apart), script))) != script:
+        # Rounder numbers take many executions for each call, so they come last.
+        script = self._rounded(self._moved_apart(script, widths))
+        if (turned := self._moved_apart(script, widths)) != script:
             script = self._rounded(turned)
         # At rounder times, a call may not be needed any more, or two advances may be one.
-        long = len(script.calls) > _ROUNDED_MOST
         script = self._fewer(self._first_broken((leaping(script), script)))
-        script = self._rounded(script) if long else script
         return self._first_broken((_started_later(script), script))
+
+    def _moved_apart(self, script: Script, widths: Sequence[int]) -> Script:
+        """The script with its moments apart, and without the calls that it then does not need. At a turn of a wheel, a
+        number alone cannot be rounder: a delay, and the advances after it, change together."""
+        apart = (_apart(script, width_ns, self._description) for width_ns in widths)
+        moved = self._first_broken((*filter(None, apart), script))
+        return script if moved == script else self._fewer(self._first_broken((leaping(moved), moved)))
 
     def _leapt(self, script: Script) -> Script:
         """The script without intermediate advances in as much of its beginning as possible. Otherwise thousands of
@@ -348,10 +349,7 @@ class ScriptSearch:
         return self._shows(script)
 
     def _rounded(self, script: Script) -> Script:
-        """The script with rounder numbers: each time and delay with as few digits as possible. In a long script, this
-        takes the executions that would make it shorter, and nobody reads so many numbers."""
-        if len(script.calls) > _ROUNDED_MOST:
-            return script
+        """The script with rounder numbers: each time and delay with as few digits as possible."""
         for place, call in enumerate(script.calls):
             if self._over():
                 # Further candidates of a long script would take minutes, and none is executed any more.
