@@ -176,9 +176,9 @@ def shortest_failure(
         raised = kind == "refused" and failed
         return raised or (played.failure is not None and played.failure.kind == kind)
 
-    patient_s = min(_PATIENT_S, _PATIENT_S if subject.limits is None else subject.limits.silence_s)
     hasty, patient = (
-        partial(subject.player, ChildLimits(silence_s=silence_s)) for silence_s in (_HASTY_S, patient_s)
+        partial(subject.player, ChildLimits(silence_s=silence_s))
+        for silence_s in (_HASTY_S, _patient_s(subject))
     )
     script = script_of(trace, subject.part, last=last)
     whose = last.id if isinstance(last, Add | Register) else ""
@@ -225,12 +225,15 @@ def order_of_failure(subject: CommandSubject, path: Path) -> tuple[str, ...]:
     does not fail again. The trace is at `path`."""
     account, session = subject.account, list[str]()
     order = account.under_way or account.in_turn
-    patient_s = min(_PATIENT_S, _PATIENT_S if subject.limits is None else subject.limits.silence_s)
-    hasty = replace(subject, limits=replace(subject.limits or ChildLimits(), silence_s=patient_s))
-    if order is None or hasty.play_again(path, order, noted(session)) is None:
+    limits = replace(subject.limits or ChildLimits(), silence_s=_patient_s(subject))
+    if order is None or replace(subject, limits=limits).play_again(path, order, noted(session)) is None:
         return ()
     plays = _OF_PLAY.findall(" ".join(session)) or [""]
     return from_its_start(session, plays[-1])
+
+
+def _patient_s(subject: CommandSubject) -> float:
+    return min(_PATIENT_S, (subject.limits or ChildLimits()).silence_s)
 
 
 def breaks(played: Played, clause: str) -> bool:
