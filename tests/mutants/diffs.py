@@ -19,25 +19,26 @@ from purgatorio_stress.mutant.patch import Patch, edited
 
 @dataclass
 class Change:
-    """The changes at a place: pairs of an old text, which must occur once, and a new text."""
+    """The changes at a place: pairs of an old text, which must occur once, and a new text. `mutant`: FILE: NAME."""
 
     place: str
+    mutant: str
     words: list[tuple[str, str]] = field(default_factory=list)
 
-    def named(self, package: str) -> tuple[object, str]:
-        """The owner and the name of the function at `MODULE:[CLASS.]FUNCTION`, the module in this package."""
-        module, _, path = self.place.partition(":")
-        owner: object = import_module(module if module.startswith("purgatorio") else f"{package}.{module}")
-        *inside, function = path.split(".")
-        for one in inside:
-            owner = getattr(owner, one)
-        return owner, function
-
-    def flat(self) -> list[str]:
-        return [word for pair in self.words for word in pair]
-
     def patch(self, package: str) -> Patch:
-        return edited(*self.named(package), *self.flat())
+        """The patch of the function at `MODULE:[CLASS.]FUNCTION`, the module in this package. Raises ValueError, which
+        names the mutant."""
+        module, _, path = self.place.partition(":")
+        *inside, function = path.split(".")
+        try:
+            owner: object = import_module(
+                module if module.startswith("purgatorio") else f"{package}.{module}"
+            )
+            for one in inside:
+                owner = getattr(owner, one)
+            return edited(owner, function, *(word for pair in self.words for word in pair))
+        except Exception as error:
+            raise ValueError(f"{self.mutant}: {error}") from error
 
 
 @dataclass
@@ -63,12 +64,12 @@ def diffs(path: Path) -> list[Diff]:
             found.append(Diff(name, what))
         elif head not in ("  -", "  +"):
             if line.startswith("  in "):
-                found[-1].changes.append(Change(line.removeprefix("  in ")))
+                found[-1].changes.append(Change(line.removeprefix("  in "), f"{path}: {found[-1].name}"))
             else:
                 found[-1].says = line.strip()
         else:
             if not found[-1].changes:
-                found[-1].changes.append(Change(""))
+                found[-1].changes.append(Change("", f"{path}: {found[-1].name}"))
             words = found[-1].changes[-1].words
             if head == "  -" and sign != "  -":
                 words.append((line[4:], ""))

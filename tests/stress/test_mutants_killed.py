@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from docs.makers.kill_matrix import cells, comparable, page
+from mutants.diffs import diffs
 from mutants.kill_matrix.contract_layer import contract_kill
 from mutants.kill_matrix.explored import HUNT, hunt
 from mutants.kill_matrix.layers import QUICK, kills_of
@@ -76,6 +77,16 @@ def test_every_patch_changes_existing_code() -> None:
     for mutant in MUTANTS.values():
         for patch in mutant.patches:
             assert hasattr(patch.owner, patch.attribute), f"{mutant.number}: {patch.target}"
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"), [("add", "add has 'lost' 0 times"), ("gone", ".*no attribute 'gone'")]
+)
+def test_a_mutant_of_lost_code_is_named(function: str, reason: str, tmp_path: Path) -> None:
+    file = tmp_path / "some.txt"
+    file.write_text(f"one: what\n  in timer.bucket:TimerTaskList.{function}\n  - lost\n  + pass\n")
+    with pytest.raises(ValueError, match=f"some.txt: one: {reason}"):
+        diffs(file)[0].changes[0].patch("purgatorio")
 
 
 def _present(patch: Patch) -> object:

@@ -5,7 +5,6 @@ mutant, and the number of brokers that it needs (`R4, 2 brokers`). Its places ar
 mutant keeps its state in the object that it changes. `known 97` is the known bug with this number.
 """
 
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from purgatorio_broker.network import server
 from purgatorio_broker.network.api import APIS
 from purgatorio_broker.network.node import Node
 from purgatorio_broker.network.reply import Request
-from purgatorio_stress.mutant.patch import Patch, edited
+from purgatorio_stress.mutant.patch import Patch
 
 Handle = Callable[[Node, Request], None]
 
@@ -49,12 +48,12 @@ def mutants_of(subject: str) -> list[VisibleMutant]:
 
 def _patch(change: Change) -> Patch:
     """The patch of a change. A changed handler is also entered into the table of APIs."""
-    if not change.place.startswith("handle "):
-        return change.patch("purgatorio_broker")
-    owner, function = replace(change, place=change.place.removeprefix("handle ")).named("purgatorio_broker")
-    handle: Handle = getattr(owner, function)
-    made = cast(Handle, edited(sys.modules[handle.__module__], function, *change.flat()).replacement)
-    changed = {key: replace(one, handle=made) if one.handle is handle else one for key, one in APIS.items()}
+    place = change.place.removeprefix("handle ")
+    made = replace(change, place=place).patch("purgatorio_broker")
+    if place == change.place:
+        return made
+    handle, new = getattr(made.owner, made.attribute), cast(Handle, made.replacement)
+    changed = {key: replace(one, handle=new) if one.handle is handle else one for key, one in APIS.items()}
     return Patch(server, "APIS", changed)
 
 
