@@ -87,7 +87,6 @@ def test_the_page_explains_every_survivor() -> None:
     assert "11 CPU seconds" in summary(fates)[1]
 
 
-@pytest.mark.slow
 def test_what_is_said_of_survivors_is_of_changes_that_there_are() -> None:
     assert set(survivors()) <= {one.name for module in HOT for one in changes(module)}
 
