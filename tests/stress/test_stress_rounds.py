@@ -64,17 +64,6 @@ def test_the_reference_breaks_nothing(name: str, dialect: str, stress_seeds: Ite
     pytest.fail("with yields the threads never overlapped")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "dialect"), PAIRS)
-def test_the_reference_breaks_nothing_in_many_rounds(
-    name: str, dialect: str, stress_seeds: Iterator[int]
-) -> None:
-    plan = StressPlan([(name, dialect)], rounds=4_000, seed=next(stress_seeds))
-    result = run_stress(plan)
-    assert not forbidden(result, plan)
-    assert result.verdict is Verdict.PASS, result.tables[0].printed()
-
-
 @pytest.mark.parametrize("number", [1, 14, 19, 24, 40, 51, 53])
 def test_yields_find_known_bugs(number: int) -> None:
     """Each shows in 1 to 20 rounds of a hundred, so that 20,000 rounds miss it once in 10^87 tries."""
