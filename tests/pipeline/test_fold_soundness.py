@@ -34,7 +34,6 @@ from purgatorio_spec.fast_path.paged import Pages
 from purgatorio_spec.fast_path.recheck import FirstChecks
 from purgatorio_spec.fast_path.rules import (
     IRREGULAR,
-    IRREGULAR_ONLY,
     RULES,
     Condition,
     FastRule,
@@ -137,9 +136,9 @@ def expecting(one: Played) -> Expecting:
     return one, expect(ruled(one.run), one.table)
 
 
-UNRULED: Final = (
-    {name for name, one in CLAUSES.items() if OperationHistory in one.judges} - IRREGULAR_ONLY - {*RULES}
-)
+UNRULED: Final = {
+    name for name, one in CLAUSES.items() if OperationHistory in one.judges and not one.irregular_only
+} - {*RULES}
 """Clauses of operations that have no rule: they make a candidate of every operation."""
 
 

@@ -103,6 +103,7 @@ class Clause:
         self.records: Final = _several(said, "records")
         self.constants: Final = _several(said, "constants")
         self.needs_whole: Final[bool] = said.get("needs_whole", False)
+        self.irregular_only: Final[bool] = said.get("irregular_only", False)
         self.asks: Final = _several(said, "asks")
         self.asked_by: Final = _several(said, "asked_by")
         self.judges: Final[dict[type[Part], Callable[[Run, Any], Finding]]] = {}

@@ -308,9 +308,6 @@ IRREGULAR: Final[Mapping[str, Condition]] = {
 }
 """The conditions under which an operation is irregular."""
 
-IRREGULAR_ONLY: Final = frozenset({"T8", "T9", "T10", "T11", "T12"})
-"""Clauses without a rule, because a regular operation is no occasion of them."""
-
 
 @dataclass(slots=True)
 class Candidates:
@@ -356,8 +353,8 @@ def candidates(
 
 def lacks_a_rule(run: Run) -> bool:
     """Whether a clause without a rule judges operations. Such a clause may read the whole context of the operations."""
-    known = IRREGULAR_ONLY.union(RULES)
-    return any(OperationHistory in one.judges and one.id not in known for one in judged_clauses(run))
+    unruled = (one for one in judged_clauses(run) if one.id not in RULES and not one.irregular_only)
+    return any(OperationHistory in one.judges for one in unruled)
 
 
 def summaries(b: OperationBlock) -> Ints:
