@@ -174,7 +174,7 @@ class _Judged:
         """S2: a partition from which the group has acquired records gets no error, while its topic exists."""
         group, one = self.group, asked.one
         for part in errors if group.loaded(asked) and not group.emptied_t else ():
-            if any(x.answer_t <= one.t for x in group.acquired[part]) and group.topics.stays(part.topic):
+            if any(x.by.ended_t <= one.t for x in group.acquired[part]) and group.topics.stays(part.topic):
                 yield answered_with("S2", "refused", one, errors[part], 0, f" for {part}", REFUSED)
 
     def _given(self, asked: ShareRequest) -> Rows:
@@ -202,7 +202,7 @@ class _Judged:
             within, end = append.within, append.base + append.count
             if within is None or append.base < 0 or held.last < append.base:
                 continue
-            isopen, shown = within.may_end_t > held.answer_t, held.first < end
+            isopen, shown = within.may_end_t > held.by.ended_t, held.first < end
             if isopen or (within.commits is False and within.ended_t <= held.by.t):
                 cause: Way = "open-transaction-shown" if isopen else "aborted-shown"
                 allowed = f"no record of the {'open' if isopen else 'aborted'} transaction of {within.name}"
@@ -216,11 +216,11 @@ class _Judged:
                 continue
             for offset in _some(other):
                 over_t = group.may_end_t(other, offset)
-                occasion |= other.answer_t <= one.t and over_t > asked.answer_t
+                occasion |= other.by.ended_t <= one.t and over_t > asked.one.ended_t
                 for held in mine:
-                    if offset not in held.offsets or over_t <= asked.answer_t:
+                    if offset not in held.offsets or over_t <= asked.one.ended_t:
                         continue
-                    if group.may_end_t(held, offset) > other.answer_t:
+                    if group.may_end_t(held, offset) > other.by.ended_t:
                         yield self._also(held, other, offset)
                         return
         if occasion:
@@ -228,10 +228,10 @@ class _Judged:
 
     def _also(self, held: Acquired, other: Acquired, offset: int) -> Row:
         """Two members hold one record at the same time."""
-        first, second = sorted((held, other), key=lambda one: one.answer_t)
-        passed_ns = second.answer_t - first.answer_t
+        first, second = sorted((held, other), key=lambda one: one.by.ended_t)
+        passed_ns = second.by.ended_t - first.by.ended_t
         seen = (
-            f"record {offset} of {held.part}, {after(second.answer_t, first.by.t)} after the first delivery"
+            f"record {offset} of {held.part}, {after(second.by.ended_t, first.by.t)} after the first delivery"
         )
         if first.lock_ns and passed_ns * LOCK_PARTS > first.lock_ns:
             allowed = f"no locked record before its lock ends, after {first.lock_ns // MS} ms"
@@ -243,15 +243,15 @@ class _Judged:
         """S3. The end of a session may undo the delivery count, because the client may not have seen the record."""
         group, offset = self.group, held.first
         others = [x for x in group.acquired[held.part] if x.by is not held.by and offset in x.offsets]
-        before = [x for x in others if x.answer_t <= held.by.t]
-        perhaps = [x for x in others if x.by.t <= held.answer_t]
+        before = [x for x in others if x.by.ended_t <= held.by.t]
+        perhaps = [x for x in others if x.by.t <= held.by.ended_t]
         if (limit := self.bounds.declared.deliveries_most) is not None and held.count > limit:
             allowed = f"at most {limit} deliveries of record {offset}"
             yield broken("S3", "too-often", held.by, allowed, f"delivery {held.count}")
-        if group.lost_t < held.answer_t:
+        if group.lost_t < held.by.ended_t:
             return
         back = sum(
-            any(x.frees not in (RELEASED, LOCK) and x.t <= held.answer_t for x in group.ends(one, offset))
+            any(x.frees not in (RELEASED, LOCK) and x.t <= held.by.ended_t for x in group.ends(one, offset))
             for one in perhaps
         )
         least, most = max(1, 1 + len(before) - back), 1 + len(perhaps)
@@ -289,7 +289,7 @@ class _Judged:
         if again:
             allowed = f"no record of {part} that was accepted or rejected"
             said = [x.by for x in group.said if x.part == part and again[0] in x.types]
-            witnesses = (i for by in said if by.one.t <= asked.answer_t for i in by.one.events)
+            witnesses = (i for by in said if by.one.t <= asked.one.ended_t for i in by.one.events)
             yield broken("S4", "delivered-again", one, allowed, f"record {again[0]}", *witnesses)
         elif done:
             yield kept("S4", "delivered-again")
@@ -297,7 +297,7 @@ class _Judged:
     def _times(self, asked: ShareRequest) -> Rows:
         """S1, S2: the time of the response, and an empty response although records were available."""
         group, one = self.group, asked.one
-        until_t = min(asked.answer_t, one.watched_t)
+        until_t = min(asked.one.ended_t, one.watched_t)
         gave = any(held.by is one for part in asked.parts for held in group.acquired[part])
         wait_ns = one.wait_ms * MS
         yield in_time(
@@ -307,12 +307,12 @@ class _Judged:
         if group.lost_t < until_t:
             return
         alone = not self._beside(asked, one.t, until_t)
-        rest_t = min(asked.answer_t, one.t + wait_ns) - AT_REST_NS
+        rest_t = min(asked.one.ended_t, one.t + wait_ns) - AT_REST_NS
         wants_any = integer(one.body, "min_bytes") <= 1
         if alone and wants_any and (ready := self._ready(asked, one.t)) is not None:
             what = f"record {ready.offset} of {ready.part}, which {ready.words}"
             if one.got is not None and not gave:
-                yield late_row(ready.clause, "empty", one, what, "no records", (one.t, asked.answer_t))
+                yield late_row(ready.clause, "empty", one, what, "no records", (one.t, asked.one.ended_t))
             else:
                 gap, promise = wait_ns or NO_WAIT_GAP_NS, f"an answer with {what}, at once,"
                 yield in_time(self.bounds, ready.clause, "waits-though-ready", one, one.t, gap, promise)
@@ -330,15 +330,15 @@ class _Judged:
             and (ready := self._ready(asked, rest_t)) is not None
         ):
             what = f"record {ready.offset} of {ready.part}, which {ready.words}"
-            what, late = f"{what}, no later than max_wait_ms", (one.t, asked.answer_t)
+            what, late = f"{what}, no later than max_wait_ms", (one.t, asked.one.ended_t)
             yield late_row(ready.clause, "not-delivered", one, what, "no records", late, *ready.by.events)
         elif alone and not self._may_be_ready(asked, until_t):
-            if asked.answer_t >= one.t + wait_ns - EARLY_NS:
+            if asked.one.ended_t >= one.t + wait_ns - EARLY_NS:
                 yield kept("S1", "early")
             else:
                 allowed = f"an answer at max_wait_ms, {one.wait_ms} ms, or an answer with records"
                 yield broken(
-                    "S1", "early", one, allowed, f"an answer without records after {after(asked.answer_t, one.t)}",
+                    "S1", "early", one, allowed, f"an answer without records after {after(asked.one.ended_t, one.t)}",
                 )  # fmt: skip
 
     def _given_while_it_waits(self, asked: ShareRequest) -> Rows:
@@ -351,7 +351,7 @@ class _Judged:
                     continue
                 over = self._frees(held, min(mine & {*_some(held)}))
                 locked_t = held.by.t + held.lock_ns
-                if over is not None and asked.one.t < over.t and asked.answer_t < locked_t - EARLY_NS:
+                if over is not None and asked.one.t < over.t and asked.one.ended_t < locked_t - EARLY_NS:
                     yield kept(FREED[over.frees], "not-delivered")
 
     def _beside(self, asked: ShareRequest, start_t: int, end_t: int) -> bool:
@@ -375,7 +375,7 @@ class _Judged:
                     had = [
                         x
                         for x in group.acquired[part]
-                        if offset in x.offsets and x.by is not asked.one and x.by.t <= asked.answer_t
+                        if offset in x.offsets and x.by is not asked.one and x.by.t <= asked.one.ended_t
                     ]
                     if not had:
                         words = "was appended"
@@ -445,7 +445,7 @@ class _Judged:
         known_t = self.group.set_t(EARLIEST) + self.bounds.declared.late_topics_ms * MS
         if all(asked.one.t > known_t for asked in self.group.asked):
             for some in self.group.acquired.values():
-                held = min(some, key=lambda held: held.answer_t)
+                held = min(some, key=lambda held: held.by.ended_t)
                 allowed = "record 0 first: the group begins with the earliest offset"
                 yield checked(
                     "S2", "not-delivered", held.by, held.first == 0, allowed, f"record {held.first}"
@@ -469,7 +469,7 @@ class _Judged:
             )  # fmt: skip
             return
         holders = [
-            group.holds(offset, said.part, one.t, said.by.answer_t, said.by)
+            group.holds(offset, said.part, one.t, said.by.one.ended_t, said.by)
             for offset in [*said.types][:MOST_LOOKED_AT]
         ]
         what = f"{min(said.types)} to {max(said.types)}"
@@ -492,16 +492,16 @@ class _Judged:
     def _may_be_deleted(self, said: AcknowledgedPart) -> bool:
         """Whether a deletion may have removed some of the records: then Kafka accepts every acknowledgement of them."""
         log = self.group.topics.logs.get(said.part)
-        if log is None or not any(t <= said.by.answer_t for t in log.deletes_t):
+        if log is None or not any(t <= said.by.one.ended_t for t in log.deletes_t):
             return False
         return len(log.deletes_t) > len(log.low) or min(said.types) < log.low_at(END_OF_TIME)
 
     def _is_free(self, offset: int, said: AcknowledgedPart) -> bool:
         """Whether the record was acquired once, and surely is free since."""
         had = [
-            x for x in self.group.acquired[said.part] if offset in x.offsets and x.by.t <= said.by.answer_t
+            x for x in self.group.acquired[said.part] if offset in x.offsets and x.by.t <= said.by.one.ended_t
         ]
-        if len(had) != 1 or self.group.lost_t < said.by.answer_t:
+        if len(had) != 1 or self.group.lost_t < said.by.one.ended_t:
             return False
         return (self._freed_by(had[0], offset) or END_OF_TIME) <= said.by.one.t
 
@@ -554,17 +554,17 @@ class _Judged:
         waiting = [
             asked for asked in group.asked
             if asked.fetches and asked.wanted == 0 and freed.part in asked.parts and not asked.one.behind
-            and asked.one.t < freed.t < asked.answer_t and integer(asked.one.body, "min_bytes") <= 1
+            and asked.one.t < freed.t < asked.one.ended_t and integer(asked.one.body, "min_bytes") <= 1
             and asked.one.t + asked.one.wait_ms * MS > freed.sure_t and group.loaded(asked)
         ]  # fmt: skip
         if not waiting or group.lost_t < freed.sure_t:
             return None
         taken_t = min(
-            (x.answer_t for x in group.acquired[freed.part] if freed.offset in x.offsets and x.answer_t > freed.t),
+            (x.by.ended_t for x in group.acquired[freed.part] if freed.offset in x.offsets and x.by.ended_t > freed.t),
             default=END_OF_TIME,
         )  # fmt: skip
         one = max(waiting, key=lambda asked: asked.one.t + asked.one.wait_ms * MS).one
-        first_t = min(taken_t, *(asked.answer_t for asked in waiting))
+        first_t = min(taken_t, *(asked.one.ended_t for asked in waiting))
         answered_t = taken_t if taken_t < END_OF_TIME else first_t
         by = self.bounds.by(
             one.t, freed.sure_t, None if answered_t == END_OF_TIME else answered_t,

@@ -77,10 +77,6 @@ class Acquired:
     lock_ns: int
 
     @property
-    def answer_t(self) -> int:
-        return self.by.ended_t
-
-    @property
     def offsets(self) -> range:
         return range(self.first, self.last + 1)
 
@@ -111,10 +107,6 @@ class ShareRequest:
     on: str = ""
 
     @property
-    def answer_t(self) -> int:
-        return END_OF_TIME if self.one.answer_t is None else self.one.answer_t
-
-    @property
     def error(self) -> int:
         return integer(self.one.got, "error_code")
 
@@ -124,7 +116,7 @@ class ShareRequest:
 
     def overlaps(self, start_t: int, end_t: int) -> bool:
         """Whether it was open at some time between `start_t` and `end_t`."""
-        return self.one.t <= end_t and self.answer_t >= start_t
+        return self.one.t <= end_t and self.one.ended_t >= start_t
 
 
 @dataclass
@@ -160,7 +152,7 @@ class ShareGroup:
         for held in self.acquired[part]:
             if (
                 offset in held.offsets
-                and held.answer_t <= start_t
+                and held.by.ended_t <= start_t
                 and self.may_end_t(held, offset, but) > end_t
             ):
                 return held
@@ -171,7 +163,7 @@ class ShareGroup:
         finished. END_OF_TIME if unknown."""
         of = [(held, self.ends(held, offset)) for held in self.acquired[part] if offset in held.offsets]
         times = (
-            held.answer_t if all(other.t > x.sure_t for other in ends if other.by is not x.by) else x.sure_t
+            held.by.ended_t if all(other.t > x.sure_t for other in ends if other.by is not x.by) else x.sure_t
             for held, ends in of
             for x in ends
             if x.done
@@ -216,9 +208,9 @@ class ShareGroup:
     def loaded(self, asked: ShareRequest) -> bool:
         """Whether the group surely has the partitions of a ShareFetch. Kafka drops them when the connection of the last
         session ends, and reads their state again: the first requests after that may take their time."""
-        since_t = max((t for t in self.emptied_t if t < asked.answer_t), default=-1)
+        since_t = max((t for t in self.emptied_t if t < asked.one.ended_t), default=-1)
         return since_t < 0 or all(
-            any(since_t < held.by.t and held.answer_t <= asked.one.t for held in self.acquired[part])
+            any(since_t < held.by.t and held.by.ended_t <= asked.one.t for held in self.acquired[part])
             for part in asked.parts
         )
 
@@ -231,7 +223,7 @@ class ShareGroup:
     def settled_t(self, part: Part) -> int:
         """The time of the first acquisition in the partition. No clause requires the delivery of older records. After a
         deletion, the time of a ShareFetch that has told the group of the new start of the log."""
-        since_t = min((held.answer_t for held in self.acquired[part]), default=END_OF_TIME)
+        since_t = min((held.by.ended_t for held in self.acquired[part]), default=END_OF_TIME)
         log = self.topics.logs.get(part)
         if log is None or not log.deletes_t:
             return since_t
@@ -240,37 +232,48 @@ class ShareGroup:
         for held in self.acquired[part]:  # a deleted record that is released later tells the group again
             deleted = (offset for offset in held.offsets if offset < low)
             told += [min(over.sure_t for over in self.ends(held, offset)) for offset in deleted]
-        fetches = (x.answer_t for x in self.asked if x.fetches and part in x.parts and x.one.t >= max(told))
+        fetches = (
+            x.one.ended_t for x in self.asked if x.fetches and part in x.parts and x.one.t >= max(told)
+        )
         return max(since_t, min(fetches, default=END_OF_TIME))
 
     def _find_ends(self, held: Acquired, offset: int) -> Iterator[AcquisitionEnd]:
-        member, begins_t, lasts_t = held.asked.member, held.by.t, held.answer_t
-        locks_ns = {held.lock_ns}
+        yield from self._acknowledged(held, offset)
+        yield from self._session_ended(held)
+        yield self._lock_expired(held, offset)
+
+    def _effective(self, asked: ShareRequest, held: Acquired) -> bool:
+        """Whether a request of the member, after the acquisition, belongs to its session."""
+        later = asked.member == held.asked.member and asked.one.ended_t > held.by.t
+        return later and asked.error not in (GONE, NOT_THE_NEXT)
+
+    def _types(self, held: Acquired, offset: int) -> Iterator[tuple[AcknowledgedPart, bool]]:
+        """The acknowledgements of the record that were not refused as a whole, and whether each surely took effect."""
         for said in self.said:
-            one = said.by.one
-            if said.by.member == member and said.part == held.part and offset in said.types:
-                if said.by.answer_t <= held.by.t or said.by.error in (GONE, NOT_THE_NEXT):
-                    continue
-                if said.error == INVALID or (said.error == NOT_HELD and said.types[offset] != RENEW):
-                    continue  # refused as a whole
-                sure = said.error == 0 and one.t >= held.answer_t
-                if said.types[offset] == RENEW:  # KIP-1222
-                    begins_t, lasts_t = one.t if sure else begins_t, max(lasts_t, said.by.answer_t)
-                    locks_ns.add(lock_ns(one) or held.lock_ns)  # the setting may have changed
-                    continue
-                kind, sure_t = said.types[offset], said.by.answer_t if sure else END_OF_TIME
+            if said.part == held.part and offset in said.types and self._effective(said.by, held):
+                refused = said.error == INVALID or (said.error == NOT_HELD and said.types[offset] != RENEW)
+                if not refused:
+                    yield said, said.error == 0 and said.by.one.t >= held.by.ended_t
+
+    def _acknowledged(self, held: Acquired, offset: int) -> Iterator[AcquisitionEnd]:
+        for said, sure in self._types(held, offset):
+            one, kind = said.by.one, said.types[offset]
+            if kind != RENEW:
                 frees = RELEASED if kind == RELEASE and sure else ""
+                sure_t = one.ended_t if sure else END_OF_TIME
                 yield AcquisitionEnd(one.t, sure_t, frees, one, done=sure and kind in DONE)
+
+    def _session_ended(self, held: Acquired) -> Iterator[AcquisitionEnd]:
+        """The requests, the end of the connection, and the heartbeats that may have ended the member's session."""
+        member = held.asked.member
         for asked in self.asked:
-            if asked.member != member or asked.epoch not in (OPENS, CLOSES) or asked.answer_t <= held.by.t:
-                continue
-            if asked.one is held.by or asked.error in (GONE, NOT_THE_NEXT):
-                continue
-            sure = asked.epoch == CLOSES and asked.wanted == 0 and asked.one.got is not None
-            sure = sure and not asked.error and asked.one.t >= held.answer_t and held.part in asked.parts
-            yield AcquisitionEnd(
-                asked.one.t, asked.answer_t if sure else END_OF_TIME, SESSION if sure else "", asked.one
-            )
+            one = asked.one
+            if asked.epoch in (OPENS, CLOSES) and one is not held.by and self._effective(asked, held):
+                sure = asked.epoch == CLOSES and asked.wanted == 0 and one.got is not None
+                sure = sure and not asked.error and one.t >= held.by.ended_t and held.part in asked.parts
+                yield AcquisitionEnd(
+                    one.t, one.ended_t if sure else END_OF_TIME, SESSION if sure else "", one
+                )
         lane = self.scene.lanes.get(held.asked.on)
         if lane is not None and lane.closed is not None and lane.closed.t >= held.by.t:
             idle = lane.closed.by == "us" and all(x.answer is not None for x in lane.requests if x.owed)
@@ -281,10 +284,18 @@ class ShareGroup:
         for beat in self.beats:
             if text(beat.body, "member_id") == member and beat.t >= held.by.t:
                 yield AcquisitionEnd(beat.t, END_OF_TIME, "", beat)
-        yield AcquisitionEnd(
-            begins_t + max(min(locks_ns) - EARLY_NS, 0),
-            lasts_t + max(locks_ns) if held.lock_ns else END_OF_TIME,
-            LOCK if held.lock_ns else "",
+
+    def _lock_expired(self, held: Acquired, offset: int) -> AcquisitionEnd:
+        """The end by the acquisition lock, which a renewal (KIP-1222) begins anew."""
+        begins_t, lasts_t, locks_ns = held.by.t, held.by.ended_t, {held.lock_ns}
+        for said, sure in self._types(held, offset):
+            one = said.by.one
+            if said.types[offset] == RENEW:
+                begins_t, lasts_t = one.t if sure else begins_t, max(lasts_t, one.ended_t)
+                locks_ns.add(lock_ns(one) or held.lock_ns)  # the setting may have changed
+        sure_t = lasts_t + max(locks_ns) if held.lock_ns else END_OF_TIME
+        return AcquisitionEnd(
+            begins_t + max(min(locks_ns) - EARLY_NS, 0), sure_t, LOCK if held.lock_ns else ""
         )
 
 

@@ -19,7 +19,6 @@ from purgatorio_wire.scene.member import (
     BEAT_MS,
     LONGER,
     NO_STATIC,
-    NOT_TOLD,
     OTHER_PROTOCOL,
     REBALANCE_MS,
     REBALANCING,
@@ -30,9 +29,10 @@ from purgatorio_wire.scene.member import (
     gathered,
     is_told,
     knows_static,
-    led,
+    leader_first,
     members,
     newcomer,
+    rebalance_announced,
     rebalanced,
     rejoined,
     stable,
@@ -194,7 +194,7 @@ async def _rebalance_timeout(play: Play) -> None:
     stays.rebalance_ms = rebalance_ms // 2
     await stable(three)
     # The timeout of the complete rebalance ends before the timeout of the next rebalance.
-    await rebalanced(*led(three))
+    await rebalanced(*leader_first(three))
     await synced(three)
     new = await newcomer(stays)
     # A member that joins during the rebalance does not extend it.
@@ -215,7 +215,7 @@ async def nobody_rejoins(play: Play) -> None:
         await stable(pair)
         new = await newcomer(pair[0])
         waits = new.ask_join()
-        must(await is_told(pair[0]), NOT_TOLD)
+        await rebalance_announced(pair[0])
         await pair[0].leave(new)
         await settle(waits, seconds=AT_ONCE_SECONDS)
         await beating(pair, play.pause(rebalance_ms * 8 / 5))
@@ -321,7 +321,7 @@ async def silent_leader(play: Play) -> None:
     rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
     pair = await gang(play, 2, rebalance_ms=rebalance_ms)
     await gathered(pair)
-    leader, follower = led(pair)
+    leader, follower = leader_first(pair)
     if await settle(follower.sync(), seconds=rebalance_ms / 1000 + 4):
         await stable([follower])
         await leader.beat()
@@ -337,7 +337,7 @@ async def long_sync(play: Play) -> None:
     async def pair() -> tuple[Member, Member]:
         two = await gang(play, 2, rebalance_ms=rebalance_ms)
         await gathered(two)
-        leader, follower = led(two)
+        leader, follower = leader_first(two)
         return leader, follower
 
     async def synced_at_last() -> None:
@@ -389,8 +389,8 @@ async def _never_synced(play: Play, again: bool) -> None:
         await synced(four)
         for one in four:
             one.rebalance_ms //= before
-        await rebalanced(*led(four))
-    leader, behind, *absent = led(four)
+        await rebalanced(*leader_first(four))
+    leader, behind, *absent = leader_first(four)
     for one in (leader, behind):
         await one.sync()
     # The missing members send nothing, because their requests would show their removal first. One and a half timeouts
@@ -413,7 +413,7 @@ async def left_waiting(play: Play) -> None:
     await stable(pair)
     new = await newcomer(pair[0])
     waits = new.ask_join()
-    must(await is_told(pair[0]), NOT_TOLD)
+    await rebalance_announced(pair[0])
     await pair[0].leave(new)
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
     for one in pair:
@@ -534,7 +534,7 @@ async def described(play: Play) -> None:
     else:
         joined.append(await newcomer(joined[0]))
     joined[-1].ask_join()
-    must(await is_told(joined[0]), NOT_TOLD)
+    await rebalance_announced(joined[0])
     await ask()
     await answered(joined)
     await ask()
@@ -559,7 +559,7 @@ async def _resubscribed(play: Play) -> None:
     pair = await gang(play, 2, rebalance_ms=rebalance_ms)
     await stable(pair)
     for at in range(3):
-        leader, follower = led(pair)
+        leader, follower = leader_first(pair)
         if at == 1:
             follower.common = (*(name for name in follower.common if name != leader.protocol), "one more")
         else:
@@ -577,7 +577,7 @@ async def _few_protocols(play: Play) -> None:
     leaves.common = (PROTOCOL,)
     await stable(pair)
     await leaves.leave()
-    must(await is_told(stays), NOT_TOLD)
+    await rebalance_announced(stays)
     comes, apart = [Member(play, await play.open("few"), stays.group) for _ in range(2)]
     comes.common, apart.common = (OTHER_PROTOCOL,), (PROTOCOL,)
     await comes.enter()
@@ -624,7 +624,7 @@ async def _silent(play: Play, since: _Silent) -> None:
     if since is _Silent.SHORTER:
         pair[0].session_ms = pair[1].session_ms = LONGER * play.session_ms
     await gathered(pair)
-    stays, silent = led(pair)
+    stays, silent = leader_first(pair)
     if since is _Silent.SHORTER:
         await synced(pair)
         silent.session_ms = play.session_ms
@@ -671,7 +671,7 @@ async def leave(play: Play) -> None:
         joined = [one for one in joined if one not in followers]
         must(bool(joined and followers), "every member leads, or none does")
         await followers[0].leave(*followers)
-        must(await is_told(joined[0]), NOT_TOLD)
+        await rebalance_announced(joined[0])
         await stable(joined)
         await asyncio.gather(*(one.beat() for one in joined))
 

@@ -25,7 +25,6 @@ TAKES_OTHER_TIMES: Final = 14
 """The first version of fetches that is newer than that."""
 OTHER_PROTOCOL: Final = "roundrobin"
 NO_STATIC: Final = "static members: JoinGroup v5 and Heartbeat v3 are not offered"
-NOT_TOLD: Final = "no heartbeat announced a rebalance"
 
 
 @dataclass(slots=True)
@@ -188,7 +187,7 @@ async def came_back(one: Member) -> Member:
     return back
 
 
-def led(joined: Sequence[Member]) -> list[Member]:
+def leader_first(joined: Sequence[Member]) -> list[Member]:
     return sorted(joined, key=lambda one: not one.leads)
 
 
@@ -231,7 +230,7 @@ async def rejoined(joined: Sequence[Member]) -> None:
 async def rebalanced(first: Member, *others: Member, pause_ms: float = 0) -> None:
     """The first member joins. When a heartbeat of the second reports the rebalance, all other members join."""
     first.ask_join()
-    must(await is_told(others[0]), NOT_TOLD)
+    await rebalance_announced(others[0])
     await first.play.pause(pause_ms)
     await answered((first, *others))
 
@@ -272,6 +271,11 @@ async def is_told(one: Member, silent: Member | None = None) -> bool:
         if await one.beat() == REBALANCING:
             return True
     return False
+
+
+async def rebalance_announced(one: Member) -> None:
+    """Waits until a heartbeat reports a rebalance. Raises SceneLost if none does."""
+    must(await is_told(one), "no heartbeat announced a rebalance")
 
 
 def takes_other_times(play: Play) -> bool:

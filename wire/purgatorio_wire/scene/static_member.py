@@ -8,14 +8,14 @@ from purgatorio_wire.scene.asker import settle
 from purgatorio_wire.scene.broker import must
 from purgatorio_wire.scene.member import (
     LONGER,
-    NOT_TOLD,
     REBALANCE_MS,
     Member,
     answered,
     came_back,
     gathered,
     is_told,
-    led,
+    leader_first,
+    rebalance_announced,
     rejoined,
     stable,
     statics,
@@ -85,7 +85,7 @@ async def _static_silent(play: Play, former_sessions: int) -> None:
     rebalance_ms = int(play.session_ms * 3 + 4500 * play.pace)
     pair = await statics(play, 2, rebalance_ms, former_sessions * play.session_ms)
     await stable(pair)
-    stays, former = led(pair)
+    stays, former = leader_first(pair)
     back = await came_back(former)
     back.session_ms = play.session_ms
     await back.join()
@@ -103,7 +103,7 @@ async def static_protocols(play: Play) -> None:
     """A static member returns without the chosen protocol of the group. So a rebalance chooses another protocol."""
     pair = await statics(play, session_ms=LONGER * play.session_ms)
     await stable(pair)
-    leader, follower = led(pair)
+    leader, follower = leader_first(pair)
     back = await came_back(follower)
     back.common = tuple(name for name in back.common if name != leader.protocol)
     sent = back.ask_join()
@@ -130,7 +130,7 @@ async def _static_rejoins(play: Play) -> None:
     leader begins a rebalance. It waits for the follower, which returns as a restarted client and joins last."""
     pair = await statics(play, session_ms=LONGER * play.session_ms)
     await gathered(pair)
-    leader, follower = led(pair)
+    leader, follower = leader_first(pair)
     await follower.join()
     await synced(pair)
     await follower.join()
@@ -146,15 +146,15 @@ async def _static_waits(play: Play) -> None:
     topics = await to_commit(play)
     pair = await statics(play, session_ms=LONGER * play.session_ms)
     await stable(pair)
-    leader, follower = led(pair)
+    leader, follower = leader_first(pair)
     follower.says += "+"
     waits = follower.ask_join()
-    must(await is_told(leader), NOT_TOLD)
+    await rebalance_announced(leader)
     back = await came_back(follower)
     back.ask_join()
     await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
     await answered([back, leader])
-    leader, follower = led((back, leader))
+    leader, follower = leader_first((back, leader))
     waits = follower.sync()
     await play.pause(100)
     back = await came_back(follower)

@@ -33,11 +33,10 @@ from purgatorio_wire.scene.data_asker import UNMADE, by_topic
 from purgatorio_wire.scene.group import NOTE_MOST_BYTES
 from purgatorio_wire.scene.member import (
     LONGER,
-    NOT_TOLD,
     came_back,
-    is_told,
     knows_static,
     members,
+    rebalance_announced,
     rejoined,
     stable,
     statics,
@@ -676,7 +675,7 @@ async def members_offsets(play: Play) -> None:
         for at, by in enumerate(((one.id, now - 1), (one.id, now + 1), (stranger, now), (one.id, now))):
             await writer.commit_offset(group, 50 + at, by)
         leader.ask_join()
-        must(await is_told(one), NOT_TOLD)
+        await rebalance_announced(one)
         await writer.commit_offset(group, 60 + now, (one.id, now))
         await rejoined([leader, one])
         await writer.commit_offset(group, 70, (one.id, now))
