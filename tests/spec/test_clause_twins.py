@@ -69,6 +69,20 @@ def test_a_history_comes_to_what_is_expected(told: Told, variant: int) -> None:
     assert example.seen
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_check_that_raised_is_no_return_in_a_batch_of_its_own(rows: int) -> None:
+    """In a batch of one row, all rows have an error, so a column without nulls is not a column without errors."""
+    made = Trace()
+    made.register("a", ["k"])
+    made.point("ready", "a")
+    made.end(made.start("check_and_complete", keys=["k"], th="c"), err="Boom")
+    with made.call("timer_fire", "a", th="exec"):
+        made.complete("a", th="exec")
+    (again,) = (one for one in STORIES if str(one).startswith("a_check_after_an_evaluation_that_raised"))
+    for one in (made, again.made(0), again.made(1)):
+        assert one.recorded().folded(rows, one.file).clauses == one.judge().clauses
+
+
 def test_every_cause_in_the_clauses_has_twins() -> None:
     """A new branch of a clause needs a history that reaches it."""
     assert {told.expects(told.clause, 1) for told in TWINS} == set(_causes()) | {

@@ -27,7 +27,7 @@ from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary, summary_of
 from purgatorio_spec.judge.context import FOLLOWED, ThreadCalls, thread_rows
 from purgatorio_spec.judge.result import RunTally
-from purgatorio_spec.trace.coded import AT, CALL, RET, Flags, Ints, Numbered, given, plain, where
+from purgatorio_spec.trace.coded import AT, CALL, RET, Flags, Ints, Numbered, is_given, plain, where
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 
 
@@ -80,9 +80,8 @@ class FirstChecks:
         new = Checks(keys[at], some.first + calls[place], batch.i[calls][place], not_yet, not_yet)
         self.open = Checks.joined((self.open, new))
         closed = self._close(batch.c[returns], some.first + returns, batch.i[returns])
-        errors = given(batch.rows.column("err"))
-        if errors is not None and len(closed.key):
-            closed = closed.of(~errors[closed.ret - some.first])
+        if len(closed.key):
+            closed = closed.of(~is_given(batch.rows.column("err"))[closed.ret - some.first])
         if not len(closed.key) or not len(self.waiting.key):
             none = Checks.none()
             return SettlingChecks(none.key, none.key, none)
@@ -231,15 +230,15 @@ class Recheck:
         if not self.joins_keys:
             return
         ready, tries = some.rows.of("ready", AT), some.rows.of("try_complete", RET, AT)
-        errors = given(some.batch.rows.column("err"))
-        since = ready if errors is None else np.sort(np.concatenate((ready, tries[errors[tries]])))
+        raised = tries[is_given(some.batch.rows.column("err"))[tries]]
+        since = np.sort(np.concatenate((ready, raised))) if len(raised) else ready
         since = since[self.wanted.chosen[some.operation[since]]]
         if len(since):
             slots = self.operations.slots(some.operation[since])
             first = self.operations.column("ready")[slots]
             # From the operation's `ready` on, and again from each later evaluation that raised.
-            raised = (first >= 0) & (first < some.first + since) & ~np.isin(since, ready)
-            waits = raised | (first == some.first + since)
+            again = (first >= 0) & (first < some.first + since) & ~np.isin(since, ready)
+            waits = again | (first == some.first + since)
             place, key = self.operations.lists(slots[waits])
             of = some.operation[since[waits]].astype(np.int64)
             self._first_checks.wait(of[place], key, some.first + since[waits][place])

@@ -91,7 +91,12 @@ class Coded:
 
 
 def given(column: Column) -> Flags | None:
-    return None if not column.null_count else np.asarray(pc.is_valid(column), np.bool_)
+    """The rows with a value (None: all rows)."""
+    return is_given(column) if column.null_count else None
+
+
+def is_given(column: Column) -> Flags:
+    return np.asarray(pc.is_valid(column), np.bool_)
 
 
 def values_of(column: Column) -> Ints:
