@@ -77,6 +77,18 @@ def test_early_time_outs_accuse_no_timer_of_lateness() -> None:
     assert done.verdict is not Verdict.VIOLATED
 
 
+def test_a_late_import_is_explored_or_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timer that is not explored has a real thread, which sleeps in real time."""
+    monkeypatch.syspath_prepend(HERE[0])
+    name = "late_import:ByName=add.a.1000-reset.a.2000-"
+    named = explore_foreign(["own_clock_timers"], name, Limits(seconds=600), path=HERE)
+    assert named.verdict is Verdict.PASS, named.exploration
+    other = explore_foreign(["late_import"], name, Limits(seconds=600), path=HERE)
+    assert other.verdict is Verdict.UNKNOWN
+    assert other.uncontrolled[0].startswith("own_clock_timers: starts a real thread at own_clock_timers.py:")
+    assert other.uncontrolled[0].endswith("add --package own_clock_timers")
+
+
 def test_a_timer_of_virtual_time_is_refused() -> None:
     with pytest.raises(CannotLoad, match="advance"):
         explored("Virtual")

@@ -39,7 +39,7 @@ from purgatorio_stress.explorer.table import width, wrapped
 from purgatorio_stress.foreign.load import CannotLoad, Loader, openings_recorded
 from purgatorio_stress.foreign.threads import text_of
 from purgatorio_stress.foreign.timer_program import RUNS, SIZE, STOP, TimerProgram, is_timer, judges, programs
-from purgatorio_stress.foreign.world import MAX_TURNS, NOTE, ReplayRow, World
+from purgatorio_stress.foreign.world import MAX_TURNS, NOTE, RealThread, ReplayRow, World
 from purgatorio_stress.mutant.patch import Patch, patched
 from purgatorio_stress.printed import ExploredAdapter, Race, Shown
 
@@ -196,6 +196,7 @@ class _Program:
         self.loader.restore()
         if self.not_run:
             sys.setprofile(self._note_call)
+        self.world.making = True
         try:
             make = getattr(self.loader.adapter(), self._made_by)
             adapter = TimerProgram(self.world, make, self._calls) if self._calls else make()
@@ -203,12 +204,17 @@ class _Program:
             acts = _threads_of(adapter)
             if not self._checked:
                 self._check(acts)
+        except RealThread:
+            acts = ()  # nothing runs, and the thread that is recorded makes the PASS UNKNOWN
+            del run.tasks[1:]
         except (KeyboardInterrupt, CannotLoad):
             raise
         except BaseException as error:
             if self.world.failure is not None:
                 raise
             raise CannotLoad(f"{self.name} cannot be made: {text_of(error, self.world.files)}") from error
+        finally:
+            self.world.making = False
         for name, act in acts:
             self.world.started(run.spawn(name.removeprefix(_THREAD), _as_thread(act, self.world)))
 

@@ -301,6 +301,7 @@ class Loader:
             "random": self._random_module, "datetime": self._datetime,
             "collections": partial(self._partly, collections), "operator": partial(self._partly, operator),
             "functools": self._functools, "dataclasses": self._dataclasses, "weakref": self._weakref,
+            "importlib": self._importlib,
         }  # fmt: skip
         make = makers.get(name)
         return None if make is None or (name != "threading" and self._is_user(name)) else make()
@@ -365,6 +366,14 @@ class Loader:
     def _os(self) -> ModuleType:
         module = _copy(os)
         module.__dict__.pop("register_at_fork", None)
+        return module
+
+    def _importlib(self) -> ModuleType:
+        def import_module(name: str, package: str | None = None) -> ModuleType:
+            return self._import(importlib.util.resolve_name(name, package), wanted="*")
+
+        module = _copy(importlib)
+        module.__dict__.update(import_module=import_module, __getattr__=partial(getattr, importlib))
         return module
 
     def _random_module(self) -> ModuleType:
@@ -592,8 +601,11 @@ def _named_function(function: Callable[..., object], name: str, world: World) ->
     here = threading.get_ident()
 
     def named(*args: object, **more: object) -> object:
-        if world.run.live and threading.get_ident() == here:
-            _meet(name, world)
+        if threading.get_ident() == here:
+            if world.run.live:
+                _meet(name, world)
+            elif world.making and name == "threading.Thread":
+                world.refuse_thread(sys._getframe(1))
         return function(*args, **more)
 
     return named

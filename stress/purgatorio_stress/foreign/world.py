@@ -65,6 +65,11 @@ class ReplayRow:
     outcome: str = ""
 
 
+class RealThread(BaseException):
+    """The adapter cannot be made, because other code starts a real thread in it. The explorer controls neither this
+    thread nor its time, so no verdict would hold."""
+
+
 class World:
     """The state of one loaded program. `begin` starts a run."""
 
@@ -97,6 +102,8 @@ class World:
         self.diverged = False
         """Whether a schedule of an earlier run was impossible in a later run: the code is not deterministic."""
         self.loading = True
+        self.making = False
+        """Whether the adapter of a run is being made."""
         self.threads_made = 0
         self.bodies: dict[Task, object] = {}
         self.act_thread: Callable[[Task], object] = _not_loaded
@@ -216,6 +223,12 @@ class World:
             self.uncontrolled.add(
                 f"a real thread ({', '.join(names)}) that another module or extension started"
             )
+
+    def refuse_thread(self, frame: FrameType) -> NoReturn:
+        """Record that `frame`, which is not rewritten, starts a real thread while the adapter is made."""
+        place, package = f"{_file(frame.f_code.co_filename)}:{frame.f_lineno}", _package(frame)
+        self.uncontrolled.add(f"{package}: starts a real thread at {place}: add --package {package}")
+        raise RealThread
 
     def fail(self, error: Exception) -> NoReturn:
         """Store an error of Purgatorio and end the run. `end` raises it, so the code under test cannot catch it."""
