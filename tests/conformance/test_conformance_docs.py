@@ -6,6 +6,7 @@ import pytest
 
 import purgatorio_conformance.suite.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
 from docs.makers.marked import listing
+from purgatorio_conformance.builtin import python_timer
 from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.contract import LACKS, BadPromise, Promise
 from purgatorio_conformance.suite.gated import scenarios_of
@@ -173,6 +174,25 @@ def test_threads_of_a_timer_with_its_own_clock_pause_at_lines(pytester: pytest.P
     result.stdout.fnmatch_lines(["*UsageError: the timer has no reset(handle, delay_ns)*"])
     with pytest.raises(BadPromise, match=r"write offers=\('reset',\)"):
         Promise("timer", tick_ns=1, offers="reset")  # type: ignore[arg-type]  # the mistake that is refused
+
+
+def test_a_task_that_is_lost_in_a_pause_is_found(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The late bound of these runs is ten seconds longer, here less. The driver waits for lost tasks only."""
+    monkeypatch.setattr(python_timer, "LATE_SLACK_NS", 100_000_000)
+    source = (
+        block("real_time")
+        .replace("        timer.start()", "        next(STARTS) % 5 and timer.start()")
+        .replace("class Adapter", "STARTS = __import__('itertools').count()\n\n\nclass Adapter")
+        .replace("late_ns=2_000 * MS", "late_ns=100 * MS")
+        .replace("most_ns=3_600_000 * MS", "most_ns=3_600_000 * MS, span_ns=90 * MS, longest_ns=80 * MS")
+        .replace("seeds=(1, 2), timers=200", "timers=30")
+    )
+    pytester.makepyfile(test_my_timer=source)
+    result = pytester.runpytest_inprocess("-q", "-k", "T3-pauses")
+    assert result.parseoutcomes()["failed"] == 1, result.outlines
+    result.stdout.fnmatch_lines(["*never-fired: *", "*^ T3 is broken: no run follows"])
 
 
 def test_the_tables_name_existing_tests() -> None:

@@ -161,4 +161,4 @@ def test_a_cancel_of_a_task_that_ran_is_reported_as_such() -> None:
 def test_the_adds_that_are_no_cause_of_a_fire_are_told() -> None:
     (told,) = (one for one in STORIES if one.name == "t3_twice_after_an_add_again_for_now")
     (example,) = told.made(1).judge().clauses["T3"].causes["fired-twice"].examples
-    assert example.allowed.endswith("for each add that was in force and due at a fire (1 of 2 adds)")
+    assert example.allowed.endswith(": of its 2 adds, only 1 was in force and due when it fired")

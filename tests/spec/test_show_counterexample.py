@@ -243,7 +243,9 @@ def test_a_task_is_due_at_rest_without_a_late_bound(late_ns: int | None, said: s
     made.add("a", delay_ns=0)
     made.wait(10**9)
     made.gauge(None, None)
-    assert said in made.example("T3").violation.allowed
+    example = made.example("T3")
+    assert said in example.violation.allowed
+    assert "^ T3 is broken: no run follows" in render(example), "no event breaks it"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Final, Protocol, Self
 from purgatorio_conformance.builtin.program import DrivenSubject
 from purgatorio_conformance.protocol.message import SPOKEN, Description
 from purgatorio_conformance.protocol.session import Listener
-from purgatorio_conformance.subject.contract import Adds, Cancels, Progress, SubjectFailed
+from purgatorio_conformance.subject.contract import LATE_SLACK_NS, Adds, Cancels, Progress, SubjectFailed
 from purgatorio_conformance.subject.plan import Plan, crowded
 from purgatorio_conformance.suite.contract import BadPromise, Counts, Promise
 from purgatorio_conformance.suite.gated import PAUSES, PERIODIC, PLAN, AdapterSubject
@@ -53,7 +53,7 @@ class PythonSubject(DrivenSubject):
     """See `Promise`."""
     gates: tuple[str, ...] = ()
     pauses: bool = False
-    """Whether threads sleep at random lines of the timer. A run then has no late bound."""
+    """Whether threads sleep at random lines of the timer. The late bound of a run is then ten seconds longer."""
 
     @property
     def version(self) -> str:
@@ -89,7 +89,7 @@ class PythonSubject(DrivenSubject):
             capabilities=("timer", "real-time", "cancel", *["gauge"] * ("size" not in self.lacks), *self.offers),
             reports=("timer_fire",), catch_up=self.catch_up, profile=self.profile,
             tick_ns=constants.tick_ns, wheel_size=constants.wheel_size,
-            early_ns=constants.early_ns, late_ns=None if self.pauses else constants.late_ns,
+            early_ns=constants.early_ns, late_ns=constants.late_ns,
             unit_ns=self.shape.unit_ns,
             least_delay_ns=self.shape.least_ns, most_delay_ns=self.shape.most_ns, lanes=self.threads,
             gates=self.gates,
@@ -100,7 +100,7 @@ class PythonSubject(DrivenSubject):
             "timer",
             self.mode,
             self.name,
-            late_slack_ns=0,
+            late_slack_ns=LATE_SLACK_NS if self.pauses else 0,
             listener=listener,
             makes=self._made,
         )

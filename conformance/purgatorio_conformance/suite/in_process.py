@@ -395,6 +395,8 @@ def _take_note() -> None:
 _NAPS: Final = 0.1
 """The share of lines with a nap."""
 _NAP_S: Final = 0.000_1
+_ALL_NAPS_S: Final = 9.0
+"""All naps together: less than the ten seconds that a header adds to the late bound."""
 
 _OURS: Final = str(Path(__file__).resolve().parents[1])
 _PYTHONS: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
@@ -460,6 +462,7 @@ class Naps:
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(f"naps/{seed}")
+        self._left_s = _ALL_NAPS_S
 
     def __enter__(self) -> None:
         self._sets = threading.gettrace() is None
@@ -474,8 +477,10 @@ class Naps:
         return self._line if _is_subjects(frame.f_code.co_filename) else None
 
     def _line(self, frame: FrameType, event: str, arg: object) -> TraceFunction:
-        if event == "line" and self._rng.random() < _NAPS:
+        if event == "line" and self._left_s > 0 and self._rng.random() < _NAPS:
+            began_s = time.monotonic()
             time.sleep(_NAP_S)
+            self._left_s -= time.monotonic() - began_s
         return self._line
 
 

@@ -28,11 +28,12 @@ _MOST_LANE: Final = 420.0
 
 @dataclass(frozen=True)
 class Drawing:
-    """The content of a diagram: the rows, their subject, and for a violation the clause and its row."""
+    """The content of a diagram: the rows, their subject, and for a violation the clause, its cause and its row."""
 
     rows: tuple[ShownEvent, ...]
     subject: str
     clause: str = ""
+    cause: str = ""
     illegal_row: int | None = None
 
     @cached_property
@@ -129,7 +130,8 @@ class Drawing:
 
 def drawing_of(example: Counterexample) -> Drawing:
     """A counterexample in its full width. The page lets it scroll."""
-    return Drawing(example.rows, example.violation.subject, example.violation.clause, example.illegal_row)
+    broken = example.violation
+    return Drawing(example.rows, broken.subject, broken.clause, broken.cause, example.illegal_row)
 
 
 def timeline(example: Counterexample) -> Markup:

@@ -45,7 +45,10 @@ def reset_moves_the_deadline(run: Run, history: OperationHistory) -> Finding:
         return Broken("fired-late-after-reset", [*resets, *late.events], _MOVED + late.allowed, late.seen)
     once = exactly_once(run, armed)
     if isinstance(once, Broken):
-        return Broken("fired-not-once-after-reset", [*resets, *once.events], _MOVED + once.allowed, once.seen)
+        return Broken(
+            "never-fired-after-reset" if once.cause == "never-fired" else "fired-twice-after-reset",
+            [*resets, *once.events], _MOVED + once.allowed, once.seen,
+        )  # fmt: skip
     if once.undecided:
         return once
     return KEPT if early.occasions or late.occasions or once.occasions else NO_OCCASION

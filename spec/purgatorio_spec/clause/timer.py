@@ -137,11 +137,13 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     answers = {add.call_i for fire in history.fires for add in _causes(run, in_force, fire)}
     most = max(len(answers), min(len(history.adds), 1))
     if len(history.fires) > most:
-        some = f"that was in force and due at a fire ({most} of {len(history.adds)} adds)"
+        here = "1 was" if most == 1 else f"{most} were"
+        calls = "adds and resets" if any(add.f == "timer_reset" for add in history.adds) else "adds"
+        fewer = f": of its {len(history.adds)} {calls}, only {here} in force and due when it fired"
         return Broken(
             "fired-twice" if history.adds else "fired-and-never-added",
             [fire.call_i for fire in history.fires],
-            f"fires at most once for each add {some if most < len(history.adds) else f'({most} here)'}",
+            f"fires at most once for each add{fewer if most < len(history.adds) else f' ({most} here)'}",
             f"fired {len(history.fires)} times",
         )
     adds = [add for add in history.adds if add.err is None]

@@ -35,8 +35,11 @@ HEAD_ROWS: Final = 10
 TAIL_ROWS: Final = 2_000
 """Of a longer history, only this number of first and of last rows, and the witnesses, are used."""
 
-_ABSENT: Final = ("never-claimed", "never-completed", "never-fired", "stopped-running")
-"""The causes that no event shows, only the end of the run."""
+LACKS: Final = {
+    "never-completed": "completion", "never-fired": "run", "never-fired-after-reset": "run", "stopped-running": "run",
+}  # fmt: skip
+"""What the end of the run shows to be missing, by cause. No event shows it."""
+_ABSENT: Final = ("never-claimed", *LACKS)
 
 _OF_NOBODY: Final = ("gauge", "quiesce", "advance_clock")
 

@@ -1,7 +1,7 @@
 """The short text of one event, for a line of a table, a label in a picture, and a tooltip with every field."""
 
 from purgatorio_spec.durations import exact, milliseconds
-from purgatorio_spec.show.counterexample import ShownEvent
+from purgatorio_spec.show.counterexample import LACKS, ShownEvent
 from purgatorio_spec.show.visible import visible
 
 SAID_LIMIT = 120
@@ -66,6 +66,7 @@ def fields_of(event: ShownEvent) -> list[tuple[str, str]]:
     return [(name, visible(str(value), 120)) for name, value in values if value is not None]
 
 
-def broken_here(clause: str) -> str:
-    """The text at the event that breaks a clause, in every form of a report."""
-    return f"{clause} is broken here"
+def broken_here(clause: str, cause: str = "") -> str:
+    """The text at the event that breaks a clause, in every form of a report. If no event breaks it, the text at the
+    last one before."""
+    return f"{clause} is broken: no {LACKS[cause]} follows" if cause in LACKS else f"{clause} is broken here"

@@ -125,7 +125,7 @@ def _table(example: Counterexample, width: int) -> Iterator[Line]:
             yield Line((left + part).rstrip(), role)
             left = " " * len(left)
         if at == illegal:
-            said = f"^ {broken_here(example.violation.clause)}"
+            said = f"^ {broken_here(example.violation.clause, example.violation.cause)}"
             yield Line(left + lanes.indent(row.th, _inset(row), len(said)) + said, role)
     yield from _legend(example, width)
 
