@@ -39,8 +39,9 @@ def subject(promise):
         profile=promise.profile,
         make=Adapter,  # called at the start of each run
         # The tick, and how early and late a task may start. Without `early_ns`, T1 is SKIPPED; without `late_ns`, T2.
-        # 2 s is for a busy machine. pytest prints the largest lateness that it saw: choose a smaller bound by it.
-        constants=lambda plan: TimerConstants(tick_ns=MS, early_ns=MS, late_ns=2_000 * MS),
+        # 1 us is for times in floating-point seconds: a timer of whole milliseconds may need MS. 2 s is for a busy
+        # machine. pytest prints the largest lateness that it saw: choose a smaller bound by it.
+        constants=lambda plan: TimerConstants(tick_ns=MS, early_ns=1_000, late_ns=2_000 * MS),
         # Delays: `least_ns`, `most_ns`, multiples of `unit_ns`; `cancels=False` if the adapter has no `cancel`.
         shape=PlanShape(most_ns=3_600_000 * MS),
         tick_ns=MS,  # many delays are near multiples of it

@@ -363,7 +363,7 @@ def test_a_command_that_is_not_there(pytester: pytest.Pytester) -> None:
         ({"promises": [], "sedes": (1, 2)}, "does not know sedes; here it has kind, promises"),
         ({"promises": [], "expected_failures": {}}, "does not know expected_failures"),
         ({"kind": "timer", "seeds": (1, 2)}, "does not know seeds"),
-        ({"kind": "wheel"}, "kind is one of timer, purgatory, subject"),
+        ({"kind": "wheel"}, "kind is timer, purgatory or subject, not 'wheel'"),
         ({"kind": "subject", "seeds": (1, 2)}, r"needs promises"),
         (
             {"kind": "subject", "promises": [Promise("timer", 1, offers=("reset-periodic",))]},

@@ -415,7 +415,7 @@ REFUSED: dict[str, tuple[Sequence[Row], Sequence[str], str]] = {
         [one for one in WIDE if one != "unit=ms"], 'add unit = "ns"',
     ),
     "another unit": (GOOD, [*WIDE, "unit=s"], "the unit is probably wrong"),
-    "an event without a key": (events("ev 600"), LONG, "row 7: an event without its key, 'k'"),
+    "an event without a key": (events("ev 600"), LONG, "row 7: an event without its key, 'k'; if it is in"),
 }  # fmt: skip
 
 
@@ -813,14 +813,18 @@ def test_an_access_log_with_a_decimal_comma_is_judged(tmp_path: Path) -> None:
 
 
 def test_a_log_may_be_several_files(tmp_path: Path) -> None:
-    """Requests in one, the events of their keys in another. A message names the row and the file."""
-    mapping = [*REQUESTS, "completed=out", "timed_out=late", "event=at"]
+    """Requests in one, the events of their keys in another, whose key has another name. A message and a counterexample
+    name the row and the file."""
+    mapping = [*REQUESTS, "completed=out", "timed_out=late", "event=at", "event_key=of"]
     requests = written(tmp_path / "requests.csv", [wide("a", 0, out=110), wide("b", 50, late=1051)])
-    happened = written(tmp_path / "events.jsonl", [{"k": "key", "at": BASE_MS + 100}])
+    happened = written(tmp_path / "events.jsonl", [{"of": "key", "at": BASE_MS + 100}])
     made = made_of(tmp_path, mapping, requests, happened)
     assert (made.rows, made.requests) == (3, 2)
     assert broken(run_in(tmp_path)) == {"O4": ["b"]}
-    wrong = written(tmp_path / "wrong.csv", [{"k": "key", "at": "noon"}])
+    shown = CliRunner().invoke(check, [str(tmp_path / "t.jsonl")]).output
+    assert "row 2 of requests.csv: enqueued" in shown
+    assert "row 1 of events.jsonl: an event of its key" in shown
+    wrong = written(tmp_path / "wrong.csv", [{"of": "key", "at": "noon"}])
     with pytest.raises(CannotConvert, match=r"row 1 of wrong\.csv, 'at': 'noon'"):
         made_of(tmp_path, mapping, requests, wrong)
     why = r"requests\.csv has no column 'no'.*events\.jsonl has no column 'no'"

@@ -59,7 +59,7 @@ def parameters(marker: pytest.Mark) -> Sequence[object]:
     kind = marker.kwargs.get("kind", "purgatory" if operations else "timer")
     form = "command" if "command" in marker.kwargs else kind
     if form not in _FORMS:
-        raise pytest.UsageError("@pytest.mark.purgatorio: kind is one of timer, purgatory, subject")
+        raise pytest.UsageError(f"@pytest.mark.purgatorio: kind is timer, purgatory or subject, not {kind!r}")
     unknown = [*map(repr, marker.args), *(name for name in marker.kwargs if name not in _FORMS[form])]
     if unknown:
         raise pytest.UsageError(

@@ -62,7 +62,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         raise pytest.UsageError(f"{metafunc.definition.nodeid} uses {FIXTURE}, and has no marker {MARKER!r}")
     with _needed():
         from purgatorio_conformance.suite.items import parameters
-    metafunc.parametrize(FIXTURE, parameters(marker), indirect=True)
+    try:
+        found = parameters(marker)
+    except pytest.UsageError as wrong:
+        raise pytest.fail.Exception(str(wrong), pytrace=False) from None  # without the stack of the suite
+    metafunc.parametrize(FIXTURE, found, indirect=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -158,6 +158,7 @@ def _header(source: Path, mapping: LogMapping, read: Reading) -> Header:
             answer_ns=mapping.answer_ns or 0,
             unknown_ends=read.unknown_ends,
             beyond_events=read.beyond_events,
+            files=read.several,
         ).params(),
     )
 

@@ -31,13 +31,13 @@ class LogMapping:
     """The names of columns, and the promises of the log's owner.
 
     `id`: the columns that together identify a request. `key`: for each key of a request, the columns that form this
-    key. `enqueued`, `completed`, `timed_out` and `event` name columns with times. `time` and `what` name a column with
-    times and the columns that explain them: `words` gives the meaning of each text in `what`. `duration`: a column
-    from which, with the time of a request's end, the other time follows: `time` for `enqueued`, or `enqueued` for the
-    ends. `timeout`: a column, or one number for all requests. `unit`: the unit of times that are numbers.
-    `timeout_unit`, `duration_unit`: the units of time-outs and durations. `decimal`: the decimal sign of numbers.
-    `time_format`: the form of other times, for `strptime`. `time_zone`: the zone of times without a zone. `duplicates`:
-    whether equal rows are refused, dropped or kept.
+    key; in rows of events, `event_key`, if it is set. `enqueued`, `completed`, `timed_out` and `event` name columns
+    with times. `time` and `what` name a column with times and the columns that explain them: `words` gives the meaning
+    of each text in `what`. `duration`: a column from which, with the time of a request's end, the other time follows:
+    `time` for `enqueued`, or `enqueued` for the ends. `timeout`: a column, or one number for all requests. `unit`: the
+    unit of times that are numbers. `timeout_unit`, `duration_unit`: the units of time-outs and durations. `decimal`:
+    the decimal sign of numbers. `time_format`: the form of other times, for `strptime`. `time_zone`: the zone of times
+    without a zone. `duplicates`: whether equal rows are refused, dropped or kept.
 
     Promises, in nanoseconds: a request times out at most `early_ns` before and at most `late_ns` after its time-out. A
     request is answered at most `answer_ns` after an event of its key, and at most `answer_early_ns` before the event.
@@ -46,6 +46,7 @@ class LogMapping:
 
     id: tuple[str, ...]
     key: tuple[tuple[str, ...], ...] = ()
+    event_key: tuple[tuple[str, ...], ...] = ()
     enqueued: str | None = None
     completed: str | None = None
     timed_out: str | None = None
@@ -92,7 +93,12 @@ class LogMapping:
         )
         return tuple(
             dict.fromkeys(
-                (*self.id, *chain(*self.key), *self.what, *(name for name in single if name is not None))
+                (
+                    *self.id,
+                    *chain(*self.key, *self.event_key),
+                    *self.what,
+                    *(name for name in single if name is not None),
+                )
             )
         )
 
@@ -144,9 +150,9 @@ def read_mapping(path: Path | None, assigned: Sequence[str]) -> LogMapping:
             raise CannotConvert(f"--map {text}: write --map NAME=VALUE, such as --map id=request_id")
         name, value = name.strip(), value.strip()
         # Only these may be several; a `time_format` may have a comma of its own.
-        several = name in ("id", "key", "what") or name.startswith("words.")
+        several = name in ("id", "key", "event_key", "what") or name.startswith("words.")
         values[name] = [part.strip() for part in value.split(",")] if several and "," in value else value
-        if name == "key" and ";" in value:
+        if name in ("key", "event_key") and ";" in value:
             values[name] = [[part.strip() for part in key.split(",")] for key in value.split(";")]
     return _mapping(values)
 
@@ -176,7 +182,8 @@ def _mapping(values: dict[str, object]) -> LogMapping:
     given |= {f"{name}_ns": _promise(values, f"{name}_ms", skew_ns) for name in _BOUNDS}
     made = LogMapping(
         id=_names(values, "id"),
-        key=_keys(values),
+        key=_keys(values, "key"),
+        event_key=_keys(values, "event_key") if "event_key" in values else (),
         what=_names(values, "what"),
         words=words,
         timeout=timeout if number is None else number,
@@ -257,12 +264,12 @@ def _names(values: Mapping[str, object], name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _keys(values: Mapping[str, object]) -> tuple[tuple[str, ...], ...]:
+def _keys(values: Mapping[str, object], name: str) -> tuple[tuple[str, ...], ...]:
     """A list of lists has several keys; anything else has the columns of one key."""
-    value = values.get("key", [])
+    value = values.get(name, [])
     if isinstance(value, list) and all(isinstance(each, list) and each for each in value):
-        return tuple(_names({"key": key}, "key") for key in value)
-    return (_names(values, "key"),)
+        return tuple(_names({name: key}, name) for key in value)
+    return (_names(values, name),)
 
 
 def _name(values: Mapping[str, object], name: str) -> str | None:

@@ -80,9 +80,14 @@ def _points(fields: Row, mapping: LogMapping, read: Reading) -> Iterator[Point]:
                 )
             t += -took_ns if mapping.counts_back else took_ns
         if what == "event":
-            if keys is None:
-                raise CannotConvert(f"{read.row()}: an event without its key, {mapping.key[0][0]!r}")
-            yield Point(t, _RANK[what], read.rows, what, keys=keys)
+            columns_of_key = mapping.event_key or mapping.key
+            of_event = _keys(fields, columns_of_key)
+            if of_event is None:
+                raise CannotConvert(
+                    f"{read.row()}: an event without its key, {columns_of_key[0][0]!r}; if it is in another column "
+                    "there, name this column in event_key"
+                )
+            yield Point(t, _RANK[what], read.rows, what, keys=of_event)
             continue
         if request is None:
             raise CannotConvert(f"{read.row()}: {mapping.id[0]!r} is empty: it identifies the request")

@@ -1,7 +1,7 @@
 """What was found in a log while it was read."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from difflib import get_close_matches
@@ -9,6 +9,7 @@ from typing import Final
 
 from purgatorio_pipeline.log.mapping import LogMapping
 from purgatorio_spec.trace.convert import CannotConvert
+from purgatorio_spec.trace.log import LogFacts
 
 _UNKNOWN_WORDS: Final = 1_000
 """The column may hold free text, so at most this number of different texts is counted."""
@@ -51,9 +52,12 @@ class Reading:
 
     def row(self, number: int | None = None) -> str:
         """The name of a row, by default of the last one: its number, and its file if there are several."""
-        number = self.rows if number is None else number
-        before, file = next(one for one in reversed(self.files) if one[0] < number or not one[0])
-        return f"row {number - before:,}" + (f" of {file}" if len(self.files) > 1 else "")
+        return LogFacts(files=self.several).row(self.rows if number is None else number)
+
+    @property
+    def several(self) -> Sequence[tuple[int, str]]:
+        """`files`, if there are several."""
+        return self.files if len(self.files) > 1 else ()
 
     def count_unknown(self, word: str) -> None:
         """Counts a row whose word the mapping does not know."""

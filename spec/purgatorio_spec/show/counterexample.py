@@ -109,8 +109,15 @@ class Counterexample:
     """For a trace from a log, the time zone of the log."""
 
     def of_run(self, result: RunResult) -> "Counterexample":
-        """The counterexample with the profile and the time zone of its run."""
-        return replace(self, profile=result.profile, zone=log_facts(result.header).time_zone)
+        """The counterexample with the profile and the time zone of its run, and the files of its log."""
+        facts = log_facts(result.header)
+        rows = tuple(
+            replace(row, said=f"{facts.row(row.log_row)}: {row.said.partition(': ')[2]}")
+            if facts.files and row.said and row.log_row
+            else row
+            for row in self.rows
+        )
+        return replace(self, profile=result.profile, zone=facts.time_zone, rows=rows)
 
     @property
     def wording(self) -> Wording:

@@ -34,17 +34,24 @@ class LogFacts:
     `lacking`: by clause, the entries of the mapping that the clause needs and the mapping does not name. `time_zone`:
     of the log's owner, a name or an offset such as +0100. `answer_ns`: the promised time between an event of a key and
     the answer. `unknown_ends`: by word that the mapping does not know, the number of requests that only this word may
-    have ended. `beyond_events`: the number of requests from a time without events of keys."""
+    have ended. `beyond_events`: the number of requests from a time without events of keys. `files`: if there are
+    several, the number of rows before each file, and its name."""
 
     lacking: Mapping[str, Sequence[str]] = field(default_factory=dict)
     time_zone: str = "UTC"
     answer_ns: int = 0
     unknown_ends: Mapping[str, int] = field(default_factory=dict)
     beyond_events: int = 0
+    files: Sequence[tuple[int, str]] = ()
 
     def params(self) -> dict[str, object]:
         """The `params` of a header. `log_facts` reads them."""
         return {name: value for name, value in asdict(self).items() if value}
+
+    def row(self, number: int) -> str:
+        """The name of a row of the log."""
+        before, file = next((one for one in reversed(self.files) if one[0] < number), (0, ""))
+        return f"row {number - before:,}{file and f' of {file}'}"
 
 
 def log_facts(header: Header | None) -> LogFacts:
@@ -67,7 +74,15 @@ def log_facts(header: Header | None) -> LogFacts:
         if isinstance(ends, Mapping)
         else {},
         beyond_events=_number(params, "beyond_events"),
+        files=_files(params.get("files")),
     )
+
+
+def _files(found: object) -> list[tuple[int, str]]:
+    match found:
+        case [[int(), str()], *_] if all(len(one) == 2 and isinstance(one[0], int) for one in found):
+            return [(before, str(name)) for before, name in found]
+    return []
 
 
 def _number(params: Mapping[str, object], name: str) -> int:
