@@ -15,6 +15,7 @@ from conformance.driven import broken, run_of
 from docs.makers.maven import compiled_adapter, jdk_program, maven_jars
 from program_text import ran
 from purgatorio_conformance.protocol.driver import Mode, command_subjects
+from purgatorio_conformance.subject.child import ChildLimits, LineChild, Quiet
 from purgatorio_conformance.subject.contract import SubjectFailed
 from purgatorio_spec.judge.result import RunResult
 
@@ -253,6 +254,42 @@ def test_kafka_6653_is_found_in_the_released_classes(version: str, breaks: set[s
     except SubjectFailed as missing:
         pytest.skip(str(missing))
     assert found([str(java), "-cp", f"{classes}:{jars}/*", "KafkaScala"], "virtual-gates", tmp_path) == breaks
+
+
+LOCKS_TWICE = """package main
+
+import (
+	"os"
+	"sync"
+)
+
+func crossing(lock *sync.Mutex) {
+	lock.Lock()
+}
+
+func main() {
+	go os.Stdin.Read(make([]byte, 1)) // a program that waits for input does not end itself
+	var lock sync.Mutex
+	lock.Lock()
+	crossing(&lock)
+}
+"""
+
+
+@pytest.mark.parametrize("trimmed", [True, False])
+def test_a_go_program_that_hangs_is_asked_for_its_stacks(trimmed: bool, tmp_path: Path) -> None:
+    """The message names the line of its own code, and its standard error ends with its own words."""
+    tmp_path.joinpath("go.mod").write_text("module m.test/own\n")
+    tmp_path.joinpath("main.go").write_text(LOCKS_TWICE)
+    options = ["-trimpath"] if trimmed else []
+    built([needed("go"), "build", *options, "-o", "own", "."], tmp_path, GOTOOLCHAIN="local")
+    with LineChild("crossing", [str(tmp_path / "own")], ChildLimits(silence_s=1.0)) as child:
+        while child.hear(1.0) is not Quiet.SILENT:
+            pass
+        failure = child.silent(1.0)
+        assert b"main.crossing" in child.errors()
+    assert failure.kind == "hang"
+    assert failure.why.endswith("; goroutine 1 at main.crossing(main.go:9)"), failure.why
 
 
 @pytest.mark.slow

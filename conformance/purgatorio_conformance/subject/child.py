@@ -6,6 +6,7 @@ the end of the `with` block, the child is killed with all processes that it star
 group are found by a variable in their environment.
 """
 
+import mmap
 import os
 import re
 import secrets
@@ -46,7 +47,7 @@ _READ_BYTES: Final = 64 * 1024
 _PIPE_READS: Final = 17
 _SEARCHES: Final = 5
 _STACKS_S: Final = 0.5
-"""If a JVM is silent for this time, it has printed all its stacks."""
+"""If a program is silent for this time, it has printed all its stacks."""
 _STACKS_MOST_S: Final = 5.0
 _STANDS_AT: Final = re.compile(
     r'^"([^"\n]*)".*\n(?: +java\.lang\.Thread\.State.*\n)?(?!\tat java\.io\.FileInputStream\.read)'
@@ -56,6 +57,15 @@ _STANDS_AT: Final = re.compile(
 )
 """A thread in a JVM's stacks, and the first line of its stack that is neither the JDK's nor the kit's. A thread that
 waits for our input does not match."""
+
+_GO_PROGRAM: Final = b"\xff Go buildinf:"
+"""In the file of each program that Go has compiled."""
+_GOROUTINE: Final = re.compile(r"^(goroutine \d+)(?!.*\[(?:syscall|IO wait)).*\n((?:.+\n)+)", re.MULTILINE)
+_GO_FRAME: Final = re.compile(r"^(\S+)\(.*\n\t(.*:\d+)", re.MULTILINE)
+"""A frame of a stack: the function, and the line."""
+_GO_KIT: Final = "example.com/purgatorio/kits/go."
+_GO_SOURCES: Final = re.compile(r"^runtime\..*\n\t(.*/|)runtime/[^/\n]+:\d", re.MULTILINE)
+"""Where the files of Go's own library are."""
 
 _LANE: Final = re.compile(r'^"lane-\d+".*\n((?:(?: +java\.lang\.Thread|\t).*\n)*)', re.MULTILINE)
 """A lane in a JVM's stacks, and its stack."""
@@ -376,16 +386,24 @@ class LineChild(AbstractContextManager["LineChild"]):
         return used_s(Path(f"/proc/{process}/stat") for process in _marked(self._mark))
 
     def _stacks(self) -> bytes:
-        """The stacks of all threads of a JVM, which prints them on its standard output after a signal. Other programs
-        get no signal, because it would end them."""
-        with suppress(OSError):
-            if b"/libjvm.so" not in Path(f"/proc/{self._process.pid}/maps").read_bytes():
-                return b""
+        """The stacks of all threads of a JVM, which prints them on its standard output after a signal, or of a Go
+        program, which prints them on standard error, and ends. Other programs get no signal, because it would end
+        them."""
+        process, before = Path(f"/proc/{self._process.pid}"), self._errors
+        with suppress(OSError, ValueError):
+            jvm = b"/libjvm.so" in (process / "maps").read_bytes()
+            if not jvm:
+                if not _is_go(process / "exe"):
+                    return b""
+                self._errors = b""
             self._process.send_signal(signal.SIGQUIT)
             # Bounded, because a thread in an endless loop causes endless events.
             until_s = time.monotonic() + _STACKS_MOST_S
             while self._listen(_STACKS_S) and self._open and time.monotonic() < until_s:
                 pass
+            if not jvm:
+                stacks, self._errors = self._errors, before
+                return stacks
         said = b"\n".join(self._lines_said)[-STDERR_KEPT_BYTES:]
         self._lines_said.clear()
         return said
@@ -474,14 +492,33 @@ class LineChild(AbstractContextManager["LineChild"]):
 
 
 def _places(stacks: bytes) -> tuple[bool, str]:
-    """Whether a JVM's stacks report a deadlock, and at most four places of its threads: those of the deadlock if there
-    is one."""
+    """Whether a JVM's stacks report a deadlock, and at most four places of its threads (those of the deadlock if there
+    is one), or of a Go program's goroutines."""
     said, found, told = stacks.decode(errors="replace").partition("Java-level deadlock")
     standing: dict[str, list[str]] = {}
-    for thread, at in _STANDS_AT.findall(told.partition("Java stack information")[2] if found else said):
+    own = _STANDS_AT.findall(told.partition("Java stack information")[2] if found else said)
+    for thread, at in own or _goroutines(said):
         standing.setdefault(visible(at), []).append(visible(thread))
     places = ", ".join(f"{' and '.join(threads)} at {at}" for at, threads in islice(standing.items(), 4))
     return bool(found), f"{'; its JVM finds a deadlock:' if found else ';'} {places}" * bool(found or places)
+
+
+def _is_go(program: Path) -> bool:
+    with program.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return data.find(_GO_PROGRAM) >= 0
+
+
+def _goroutines(stacks: str) -> Iterator[tuple[str, str]]:
+    """Each goroutine of which the first frame outside of Go's library is not the kit's, and this frame."""
+    root = "".join(_GO_SOURCES.findall(stacks)[:1])
+    for name, stack in _GOROUTINE.findall(stacks):
+        for function, line in _GO_FRAME.findall(stack):
+            # Without the path of the library (-trimpath), a module has a dot in its first name.
+            if line.startswith(root) if root else "." not in line.partition("/")[0]:
+                continue
+            if not function.startswith(_GO_KIT):
+                yield name, f"{function.rpartition('/')[2]}({line.rpartition('/')[2]})"
+            break
 
 
 def lanes_wait(stacks: str) -> bool:
