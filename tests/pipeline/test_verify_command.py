@@ -123,9 +123,11 @@ def test_a_shorter_program_found_for_another_clause_is_taken(
         "T4": (2, "T4.jsonl"),
     }
     assert len(list(tmp_path.glob("*-shortest-*"))) == 2
-    driving.print_shortest(shown, [])
-    said = [line for line in capsys.readouterr().out.splitlines() if " in " in line]
-    assert [line.split(":")[0] for line in said] == ["T1, T3 in 1 call", "T4 in 2 calls"]
+    for verbose, messages in ((False, 1), (True, 3)):
+        driving.print_shortest(shown, [], verbose=verbose)
+        out = capsys.readouterr().out
+        said = [line.split(":")[0] for line in out.splitlines() if " in " in line]
+        assert (said, out.count("> {")) == (["T1, T3 in 1 call", "T4 in 2 calls"], messages)
     effect = True
     wanted = [each for each in to_show(CheckResult((run,)), [one], 1) if each.clause != "T1"]
     for each in (wanted, wanted[::-1]):

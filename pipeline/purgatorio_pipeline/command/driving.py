@@ -136,15 +136,17 @@ class Minimal:
         return Shortest(self.run, self.clause, self.calls, self.session[:SESSION_KEPT])
 
 
-def print_shortest(shown: Sequence[Minimal], notes: Sequence[str]) -> None:
+def print_shortest(shown: Sequence[Minimal], notes: Sequence[str], *, verbose: bool = False) -> None:
     """Prints the sessions, the shortest first and each once, limited in length, with control characters escaped. Then
-    the notes."""
-    for path, of_path in groupby(shown, key=lambda one: one.path):
+    the notes. Unless `verbose`, only the first has its messages: the tables say the same."""
+    for number, (path, of_path) in enumerate(groupby(shown, key=lambda one: one.path)):
         first, *more = of_path
         clauses = ", ".join(one.clause for one in (first, *more))
         click.echo(f"\n{clauses} in {counted(first.calls, 'call')}: {path}")
         if first.stopped:
             click.echo(first.stopped)
+        if number and not verbose:
+            continue
         # The beginning of a long session shows nothing of the violation.
         session = _folded(first.session) if first.calls <= SESSION_SHOWN else []
         for line in session[:SESSION_SHOWN]:

@@ -56,7 +56,8 @@ class CheckOutput:
     markdown: Path | None = option("Write a Markdown summary for a CI job.", type=file)
     json: bool = json_flag()
     verbose: bool = flag(
-        "Show every run, every cause of a violation, and the reason of every SKIPPED clause."
+        "Show every run, every cause of a violation, the reason of every SKIPPED clause, and (verify) the messages of "
+        "every minimized violation."
     )
 
 

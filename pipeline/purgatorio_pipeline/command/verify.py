@@ -212,7 +212,7 @@ def _show(
     if not output.json:
         # First of all: if the adapter is wrong, nothing below is about the timer or purgatory.
         _print_told(doubts)
-        print_shortest(shown, notes)
+        print_shortest(shown, notes, verbose=output.verbose)
     status = show(
         judged,
         Focus(),
