@@ -79,10 +79,12 @@ def log_facts(header: Header | None) -> LogFacts:
 
 
 def _files(found: object) -> list[tuple[int, str]]:
-    match found:
-        case [[int(), str()], *_] if all(len(one) == 2 and isinstance(one[0], int) for one in found):
-            return [(before, str(name)) for before, name in found]
-    return []
+    files: list[tuple[int, str]] = []
+    for one in found if isinstance(found, list) else ():
+        match one:
+            case [int(before), str(name)]:
+                files.append((before, name))
+    return files
 
 
 def _number(params: Mapping[str, object], name: str) -> int:
