@@ -16,7 +16,7 @@ from purgatorio_wire.history.finding import Row, kept
 from purgatorio_wire.history.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
 from purgatorio_wire.history.history import COMMITS
 from purgatorio_wire.history.violation_kind import WAYS
-from purgatorio_wire.judge import JUDGES, Tallied
+from purgatorio_wire.judge import JUDGES, LOST_GAPS, Tallied
 from purgatorio_wire.scene.catalogue import SCENES
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import SceneSpec
@@ -98,6 +98,25 @@ def test_only_the_ends_of_a_wait_move_its_deadline() -> None:
     for through, status in ((False, RowStatus.LATE), (True, RowStatus.UNDECIDED)):
         by = bounds.by(0, 3000 * MS, 4000 * MS, gap_ns=3000 * MS, watched_t=9000 * MS, through=through)
         assert by.status is status
+
+
+@pytest.mark.parametrize(
+    ("came_ms", "watched_ms", "status"),
+    [
+        (None, 12_000, RowStatus.LATE),
+        (None, 9000, RowStatus.UNDECIDED),
+        (12_000, 12_000, RowStatus.UNDECIDED),
+    ],
+)
+def test_a_slow_machine_does_not_explain_that_no_answer_comes(
+    came_ms: int | None, watched_ms: int, status: RowStatus
+) -> None:
+    """The gap of 3 s is too short to judge a late answer, but a wait of 9 s is longer than four times the slack."""
+    slow = WireEvent(0, 3500 * MS, "control", t_from=2500 * MS, late_ns=1000 * MS, rtt_ns=0)
+    came_t = None if came_ms is None else came_ms * MS
+    by = Bounds.of(Declared(), [slow]).by(0, 3000 * MS, came_t, gap_ns=3000 * MS, watched_t=watched_ms * MS)
+    assert by.status is status
+    assert by.gaps >= LOST_GAPS
 
 
 @pytest.mark.parametrize(("others", "verdict"), [(0, Verdict.VIOLATED), (60, Verdict.UNKNOWN)])

@@ -121,9 +121,11 @@ class Bounds:
         late_ms: int | None = None,
         through: bool = False,
     ) -> Timed:
-        """Judge whether a wait from `start_t` on was answered by `promised_t`. The recording ended at `watched_t`."""
+        """Judge whether a wait from `start_t` on was answered by `promised_t`. The recording ended at `watched_t`. A
+        wait without an answer shows its own gap, up to this end."""
         declared_ns = (self.declared.late_ms if late_ms is None else late_ms) * MS
         end_t = watched_t if answered_t is None else answered_t
+        gap_ns = max(gap_ns, watched_t - promised_t if answered_t is None else 1)
         begun_t = promised_t if through else min(start_t + ENDS_NS, promised_t)
         ends_t = max(min(end_t, promised_t + 20 * declared_ns), promised_t)
         spans = (start_t, begun_t), (max(start_t, promised_t - ENDS_NS), ends_t)
@@ -132,15 +134,14 @@ class Bounds:
         limit = promised_t + slack
         machine = f"{late / MS:.1f} ms client lateness + {rtt / MS:.1f} ms round trip"
         made_of = f"{declared_ns / MS:g} ms declared + 2 x ({machine})"
+        unseen = answered_t is None and watched_t < limit
         if answered_t is not None and answered_t <= promised_t + min(declared_ns, gap_ns // 2):
             status = RowStatus.KEPT
-        elif slack * GAPS_IN_SLACK > gap_ns:
+        elif unseen or slack * GAPS_IN_SLACK > gap_ns:
             status = RowStatus.UNDECIDED
         elif answered_t is not None and answered_t <= limit:
             status = RowStatus.KEPT
-        elif answered_t is None and watched_t < limit:
-            status = RowStatus.UNDECIDED
         else:
             status = RowStatus.LATE
-        gaps = (end_t - promised_t) / max(gap_ns, 1)
+        gaps = 0.0 if unseen else (end_t - promised_t) / gap_ns
         return Timed(status, answered_t, limit, made_of, promised_t, gaps)

@@ -85,13 +85,8 @@ def timed(
     seen = f"never {what}" if by.came_t is None else f"{what} after {after(by.came_t, t0)}"
     allowed = f"{promise} by {after(by.limit_t, t0)} ({after(by.promised_t, t0)} + {by.made_of})"
     if by.status is RowStatus.UNDECIDED:
-        gaps = 0.0 if by.came_t is None else by.gaps
-        return undecided(
-            clause,
-            f"{seen}; {allowed}; this bound is too late to decide, or the connection was not observed long enough",
-            cause,
-            gaps,
-        )
+        why = "this bound is too late to decide, or the connection was not observed long enough"
+        return undecided(clause, f"{seen}; {allowed}; {why}", cause, by.gaps)
     late = by.promised_t, by.came_t or by.limit_t
     return replace(late_row(clause, cause, one, allowed, seen, late, *witnesses), gaps=by.gaps)
 
