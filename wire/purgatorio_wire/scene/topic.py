@@ -76,7 +76,7 @@ QUOTA_BYTES: Final = 2000
 QUOTA_PARTITIONS, QUOTA_PER_S = 6, 2
 QUOTA_HEARD_MS: Final = 1000
 """A broker receives a quota from the controller."""
-QUOTA_ASKS: Final = 40
+QUOTA_ASKS, QUOTA_CREATES = 40, 12
 QUOTA_ROUNDS: Final = 4
 QUOTA_SECONDS: Final = 15
 CUTS: Final = 100
@@ -489,11 +489,11 @@ async def slow_reader(play: Play) -> None:
 async def throttled(play: Play) -> None:
     """The quota of a client becomes smaller while the client appends and fetches. Its removal with validate_only has no
     effect. Filters of all types describe it. The client appends and fetches beyond its quota, two others create
-    partitions (with validate_only) beyond theirs, and all send further requests at once. Another client sends requests
-    at the same time. Then the quota is removed."""
+    topics, or partitions (with validate_only), beyond theirs, and all send further requests at once. Another client
+    sends requests at the same time. Then the quota is removed."""
     play.need("alter_client_quotas")
     topic, client = await play.topic(), play.unique("q")
-    clients = (("client-id", client),)
+    clients, part = (("client-id", client),), (topic, 0, 0)
     size = QUOTA_BYTES * 3 // 2
     conn, other = await play.open("limited", client=client), await play.open("other")
     for quota in (1 << 30, QUOTA_BYTES):
@@ -503,13 +503,20 @@ async def throttled(play: Play) -> None:
         await play.pause(QUOTA_HEARD_MS)
         if quota > QUOTA_BYTES:
             await play.ask_all(play.produce(conn, topic, size=size))
-            await play.ask_all(play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1))
+            await play.ask_all(play.fetch(conn, [part], max_wait_ms=0, most=1))
     version = play.broker.version("fetch") or 0
     session = FetchSession(version) if version >= FIRST_SESSIONS else None
-    asks: list[tuple[str, Callable[[Connection], Sent]]] = [
-        (client, lambda conn: play.produce(conn, topic, size=size)),
-        (client, lambda conn: play.fetch(conn, [(topic, 0, 0)], max_wait_ms=0, most=1, session=session)),
+    asks: list[tuple[str, int, Callable[[Connection], Sent]]] = [
+        (client, QUOTA_ASKS, lambda conn: play.produce(conn, topic, size=size)),
+        (client, QUOTA_ASKS, lambda conn: play.fetch(conn, [part], max_wait_ms=0, most=1, session=session)),
     ]
+
+    def creates(conn: Connection) -> Sent:
+        made = play.unique("t")
+        play.broker.made.topics.add(made)
+        topics = [{"name": made, **ONE, "num_partitions": QUOTA_PARTITIONS}]
+        return play.send(conn, "create_topics", {"topics": topics, "timeout_ms": 5000})
+
     dry = {**quota_of(clients, None), "validate_only": True}
     await play.ask(await play.admin(), "alter_client_quotas", dry)
     for how, strict in product((EXACT, DEFAULT, ANY), (False, True)):
@@ -517,14 +524,15 @@ async def throttled(play: Play) -> None:
         if play.offers("describe_client_quotas"):
             asked = {"components": [named], "strict": strict}
             await play.ask(await play.admin(), "describe_client_quotas", asked)
-    made = {"name": play.unique("t"), **ONE, "num_partitions": QUOTA_PARTITIONS}
-    more = {"name": topic, "count": QUOTA_PARTITIONS, "assignments": None}
-    for api, one in ("create_topics", made), ("create_partitions", more):
-        values, own = {"topics": [one], "timeout_ms": 5000, "validate_only": True}, play.unique("q")
+    more = [{"name": topic, "count": QUOTA_PARTITIONS, "assignments": None}]
+    values = {"topics": more, "timeout_ms": 5000, "validate_only": True}
+    grows = partial(play.send, api="create_partitions", values=values)
+    for api, ask in ("create_topics", creates), ("create_partitions", grows):
+        own = play.unique("q")
         if play.offers(api) and not await play.quota((("client-id", own),), QUOTA_PER_S, PARTITION_QUOTAS):
-            asks.append((own, partial(play.send, api=api, values=values)))
+            asks.append((own, QUOTA_CREATES, ask))
     await play.pause(QUOTA_HEARD_MS)
-    await asyncio.gather(*(_above_quota(play, name, other, ask, session) for name, ask in asks))
+    await asyncio.gather(*(_above_quota(play, *each, other, session) for each in asks))
     # Some brokers look for quotas only while a client has one.
     await play.quota((("client-id", play.unique("q")),), 1 << 30)
     await play.quota(clients, None)
@@ -535,16 +543,13 @@ async def throttled(play: Play) -> None:
 
 
 async def _above_quota(
-    play: Play,
-    client: str,
-    other: Connection,
-    ask: Callable[[Connection], Sent],
+    play: Play, client: str, times: int, ask: Callable[[Connection], Sent], other: Connection,
     session: FetchSession | None,
-) -> None:
+) -> None:  # fmt: skip
     conn = await play.open("limited", client=client)
     play.stimulus("quota", conn=conn.name, bytes_per_s=QUOTA_BYTES, partitions_per_s=QUOTA_PER_S)
     held, ends_t = 0, play.recorder.now() + QUOTA_SECONDS * 1e9
-    for _ in range(QUOTA_ASKS):
+    for _ in range(times):
         got = await ask(conn).within(QUOTA_SECONDS)
         if session is not None and got.body is not None and "session_id" in got.body:
             session.took(got)
