@@ -113,6 +113,7 @@ KNOWN: Final = (
         "KAFKA-19233", "4.2", "a member of KIP-848 that was fenced cannot join again with epoch 0",
         ("G15 removed-too-early",),
     ),
+    Known("KAFKA-14351", "3.5", "with KRaft, a quota of partitions has no effect", ("Q1 not-throttled",)),
     Known(
         "(mended in 4.0.1)", "4.0.1",
         "each partition of the offsets topic describes all groups of a request (the PASS runs of 4.0.0 did not ask)",
