@@ -1,10 +1,11 @@
 """Tests whether a program sleeps past its deadlines in real time (docs/subject-protocol.md#sleeping-past-deadlines).
 
 A busy machine makes any program late, so other tests in real time add ten seconds to a late bound. This test needs no
-such margin: if all threads of the program sleep after the deadline of a task, the program itself is late. The longest
-sleep of control threads, one on each processor, is the measure of what counts as late. If a control thread wakes very
-late, the machine may be the reason for any lateness, and the result does not count. After some attempts, the program
-starts anew: a thread that looks at times of its own may be late after one start, and nearly in time after another.
+such margin: if all threads of the program sleep after the deadline of a task, the program itself is late, also if the
+add of the task has not returned. The longest sleep of control threads, one on each processor, is the measure of what
+counts as late. If a control thread wakes very late, the machine may be the reason for any lateness, and the result does
+not count. After some attempts, the program starts anew: a thread that looks at times of its own may be late after one
+start, and nearly in time after another.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from threading import Thread
 from typing import Final
 
@@ -98,17 +101,17 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
     can = description.capabilities if part == "timer" else ()
     move = Reset if "reset" in can else Add if "add-again" in can else None
 
-    def begin(name: str, delay_ns: int) -> None:
+    def begin(name: str, delay_ns: int) -> int:
+        """Make the calls, and return the number of the last, which is open. A thread that sleeps may hold it up."""
         if move is not None and number % 4 >= 2:
             session.call(wait_call(part, name, description.rounded(bound_ns + _LONGEST_NS)))
-            session.call(move(name, delay_ns))
             moved.add(name)
-        elif number // 4 == 1 and "cancel" in can:
+            return session.ask(move(name, delay_ns))
+        if number // 4 == 1 and "cancel" in can:
             session.call(Add(f"before-{name}", description.rounded(delay_ns // 2)))
             session.call(Add(name, delay_ns))
-            session.call(Cancel(f"before-{name}"))
-        else:
-            session.call(wait_call(part, name, delay_ns))
+            return session.ask(Cancel(f"before-{name}"))
+        return session.ask(wait_call(part, name, delay_ns))
 
     if description.fit(_LONGEST_NS) != description.rounded(_LONGEST_NS):
         return ""
@@ -124,9 +127,10 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
             for name in (f"first-{number}", f"second-{number}"):
                 delay_ns = description.rounded(max(rng.randrange(*_DELAYS_NS), description.least_delay_ns))
                 naps.begin()
-                begin(name, delay_ns)
+                late = partial(_is_late, session, name, begin(name, delay_ns), time.monotonic_ns() + delay_ns)
                 session.listen(time.monotonic() + (delay_ns + bound_ns) / 1e9)
-                found = _slept_s(session, name, bound_ns, threads, naps)
+                found = _slept_s(session, late, bound_ns, threads, naps)
+                session.wait_for_lane(0)
                 seen += found is not None
                 if found:
                     slept[name] = found
@@ -150,23 +154,31 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
     return "" if seen >= _ATTEMPTS else TOO_BUSY
 
 
+def _is_late(session: Session, name: str, call: int, due_ns: int, by_ns: int) -> bool:
+    """Whether the task or operation is overdue by this time, also if the call that began it is open."""
+    conversation = session.conversation
+    if conversation.is_open(call) and name not in conversation.known:
+        return time.monotonic_ns() >= due_ns + by_ns
+    return name in conversation.overdue(by_ns)
+
+
 def _slept_s(
-    session: Session, name: str, bound_ns: int, threads: ProcessThreads, naps: _Naps
+    session: Session, late: Callable[[int], bool], bound_ns: int, threads: ProcessThreads, naps: _Naps
 ) -> float | None:
-    """The longest nap, if all threads sleep while `name` is overdue by more than that allows. 0 if a thread ran it in
+    """The longest nap, if all threads sleep while the task is `late` by more than that allows. 0 if a thread ran it in
     time. None if one ran too late, or the machine was too busy."""
     now_s = since_s = time.monotonic()
     until_s = now_s + _GIVE_UP_S
     met = False
-    while name in session.conversation.overdue(bound_ns) and now_s < until_s:
+    while late(bound_ns) and now_s < until_s:
         still = threads.wait()
         # A report that was already sent is read before the subject is judged.
         session.listen(time.monotonic() + _NAP_S)
         now_s, longest_s = time.monotonic(), naps.longest_s()
         if not still or longest_s > _NAPS_MOST_S:
-            since_s, met = now_s, name in session.conversation.overdue(bound_ns + _LATE_NS)
+            since_s, met = now_s, late(bound_ns + _LATE_NS)
             naps.begin()
-        elif now_s - since_s >= _SLEEPS * longest_s and name in session.conversation.overdue(
+        elif now_s - since_s >= _SLEEPS * longest_s and late(
             bound_ns + int((_GRACE + _SLEEPS) * longest_s * 1e9)
         ):
             return longest_s
