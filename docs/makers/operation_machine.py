@@ -39,11 +39,13 @@ class Event(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A call that has not returned; `completes`: this operation's on_complete started inside it."""
+    """A call that has not returned; `completes`: this operation's on_complete started inside it. `ran`: and in no
+    force_complete inside it."""
 
     thread: str
     function: str
     completes: bool = False
+    ran: bool = False
 
 
 class Operation(NamedTuple):
@@ -96,15 +98,15 @@ def _complete_starts(state: Operation, thread: str) -> Transition:
     broken = []
     if state.starts:
         broken.append("O1")
-    if not any(frame.thread == thread and frame.function == FORCE for frame in state.open):
+    frames = list(state.open)
+    forces = [at for at, frame in enumerate(frames) if frame.thread == thread and frame.function == FORCE]
+    if not forces:
         broken.append("O2")
     if _elsewhere(state, thread, TRY):
         broken.append("O6")
-    frames = tuple(
-        frame._replace(completes=True) if frame.thread == thread and frame.function == FORCE else frame
-        for frame in state.open
-    )
-    return Transition(state._replace(open=frames, starts=min(state.starts + 1, 2)), tuple(broken))
+    for at in forces:
+        frames[at] = frames[at]._replace(completes=True, ran=frames[at].ran or at == forces[-1])
+    return Transition(state._replace(open=(*frames,), starts=min(state.starts + 1, 2)), tuple(broken))
 
 
 def _expiration_starts(state: Operation, thread: str) -> Transition:
@@ -140,9 +142,9 @@ def _return(state: Operation, event: Event) -> Transition:
 
 
 def _force_ends(state: Operation, frame: Frame, won: bool) -> Transition:
-    """O1: it returns true exactly if it ran on_complete, and only once."""
+    """O1: it returns true once, only if on_complete ran inside it, and always if no force_complete inside it ran it."""
     if not won:
-        return Transition(state, ("O1",) if frame.completes else ())
+        return Transition(state, ("O1",) if frame.ran else ())
     wrong = state.winners or not frame.completes
     return Transition(state._replace(winners=min(state.winners + 1, 2)), ("O1",) if wrong else ())
 

@@ -139,6 +139,13 @@ def test_a_correct_expiry_walks_through_every_phase() -> None:
     assert by_clauses(history) == frozenset()
 
 
+def test_the_outer_of_two_forces_may_lose() -> None:
+    """A check at the start of a force may complete the operation."""
+    calls = [Event("a", "call", function) for function in (FORCE, FORCE, COMPLETE)]
+    returns = [Event("a", "ret", COMPLETE), Event("a", "ret", FORCE, 1), Event("a", "ret", FORCE, 0)]
+    assert assert_same((*calls, *returns)) == frozenset()
+
+
 def test_a_return_of_a_call_that_is_not_innermost_is_refused() -> None:
     """Calls of one thread nest; anything else is no history."""
     state = step(step(Operation(), Event("a", "call", TRY)).state, Event("a", "call", FORCE)).state
