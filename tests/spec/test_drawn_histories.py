@@ -12,7 +12,6 @@ import pytest
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.fast_path.carry import read_carry, write_carry
 from purgatorio_spec.fast_path.fold import Fold
-from purgatorio_spec.fast_path.rules import RULES
 from purgatorio_spec.judge.result import RunTally
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.coded import coded
@@ -96,11 +95,9 @@ def test_each_fault_is_convicted_by_its_clause(fault: str) -> None:
 
 
 def test_there_are_over_fifty_faults() -> None:
-    """Each in a profile that promises its clause; every clause with a rule of the fast path convicts one. (The twins
-    show that each clause is judged, in both paths.)"""
+    """Each in a profile that promises its clause. (The twins break every clause.)"""
     assert len(CONVICTS) > 50
     assert all(clause in PROFILES[profile].clauses for clause, profile in drawn_history.FAULTS.values())
-    assert set(CONVICTS.values()) >= {*RULES}
 
 
 @pytest.mark.parametrize("rows", [7, 50, 10_000])

@@ -8,9 +8,10 @@ machine of one operation, without the timer. A test compares the clauses and the
 from bisect import bisect_right
 from operator import attrgetter
 
-from purgatorio_spec.clause.declaration import Broken, Clause, Finding
+from purgatorio_spec.clause.declaration import Broken, Clause, FastRule, Finding
 from purgatorio_spec.clause.lost import may_have_been_given_back
 from purgatorio_spec.durations import exact
+from purgatorio_spec.history.block import OperationBlock, Truth
 from purgatorio_spec.history.operation import NEVER, Call, GivenBack, OperationHistory
 from purgatorio_spec.history.part import CheckCall
 from purgatorio_spec.history.run import KeyCancel, Run
@@ -68,6 +69,22 @@ def once(run: Run, history: OperationHistory) -> Finding:
                     f"the call on {force.th} ran on_complete and returned false",
                 )
     return _lost_to_nobody(run, history) or KEPT
+
+
+def _not_contained(b: OperationBlock) -> Truth:
+    inside = b.win_th.equals(b.done_th) & (b.win_call < b.done_call) & (b.done_ret <= b.win_ret)
+    return b.win_n.equals(1) & ~inside
+
+
+O1.fast_rule = FastRule(
+    occasion=lambda b: (b.force_n > 0) | (b.done_n > 0),
+    broken=lambda b: (
+        ~b.win_n.equals(b.done_n)
+        | _not_contained(b)
+        | ((b.lost_call < b.done_call) & (b.done_ret < b.lost_ret)).surely()
+        | (b.reg_out.equals(0) & (b.lost_first < b.claimed)).surely()
+    ),
+)
 
 
 def _lost_to_nobody(run: Run, history: OperationHistory) -> Broken | None:
@@ -141,6 +158,19 @@ def caused(run: Run, history: OperationHistory) -> Finding:
         or _got_no_unit(run, history)
         or (_could_have_been_ready(run, history, truths) if truths and run.records("ready") else KEPT)
     )
+
+
+def _never_or_early(b: OperationBlock) -> Truth:
+    return ~b.ready.given() | (b.true_t < b.ready_t).surely()
+
+
+O2.fast_rule = FastRule(
+    occasion=lambda b: (b.done_n > 0) | (b.true_n > 0),
+    broken=lambda b: (
+        ((b.true_n > 0) & b.always(b.run.records("ready")) & _never_or_early(b))
+        | (b.always(b.run.profile.hands_over) & ~b.ready.given())
+    ),
+)
 
 
 def _got_no_unit(run: Run, history: OperationHistory) -> Finding | None:
@@ -320,6 +350,22 @@ def expiration_after_completion(run: Run, history: OperationHistory) -> Finding:
     )
 
 
+def _expired_by_itself(b: OperationBlock) -> Truth:
+    completed = b.done_n.equals(1) & (b.done_ret < b.exp_call) & b.done_th.equals(b.exp_th)
+    if not b.run.tells_time_outs:
+        return completed
+    fired = b.fire_n.equals(1) & b.fire_th.equals(b.exp_th) & (b.fire_call < b.done_call)
+    return completed & fired & (b.exp_ret <= b.fire_ret)
+
+
+O3.fast_rule = FastRule(
+    occasion=lambda b: b.exp_n > 0,
+    broken=lambda b: (
+        (b.exp_n.equals(0) & b.by_expiry.surely()) | ((b.exp_n > 0) & ~_expired_by_itself(b).surely())
+    ),
+)
+
+
 def _ran_its_callback(history: OperationHistory) -> Finding:
     for winner in history.winners:
         fire = history.fire_of(winner)
@@ -374,6 +420,23 @@ def no_overlap(run: Run, history: OperationHistory) -> Finding:
         if before.end_i < call.end_i:
             last[call.th, call.f] = call
     return KEPT
+
+
+O6.fast_rule = FastRule(
+    occasion=lambda b: (b.try_n > 1) | ((b.try_n > 0) & (b.done_n > 0) & b.under_lock),
+    broken=lambda b: (
+        b.flag("tried_within")
+        | (
+            (b.done_n > 0)
+            & b.under_lock
+            & (
+                (b.false_ret > b.done_call).surely()
+                | (b.true_n > 1)
+                | (b.true_n.equals(1) & ~b.true_th.equals(b.done_th))
+            )
+        )
+    ),
+)
 
 
 def _threads(calls: list[Call]) -> str:
@@ -432,3 +495,19 @@ def check_counts(_run: Run, check: CheckCall) -> Finding:
         "check_and_complete returns exactly the number of operations that it completed",
         f"on {check.th} it returned {check.out} and completed {len(check.completed)} ({names or 'none'})",
     )
+
+
+def _wrong_answer(b: OperationBlock) -> Truth:
+    inside = b.win_th.equals(b.reg_th) & (b.reg_call < b.win_call) & (b.win_ret <= b.reg_ret)
+    registration = b.reg_out.given() & (b.reg_out.equals(1) ^ inside.surely())
+    own = (
+        b.win_n.equals(1)
+        & b.win_th.equals(b.true_th)
+        & (b.true_call < b.win_call)
+        & (b.win_ret <= b.true_ret)
+    )
+    tries = (b.true_n > 1) | (b.true_n.equals(1) & ~own.surely())
+    return registration | tries | (b.false_ret > b.win_ret).surely()
+
+
+O7.fast_rule = FastRule(lambda b: b.reg_out.given() | (b.try_answers > 0), _wrong_answer)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from purgatorio_spec.history.block import Condition
 from purgatorio_spec.history.operation import OperationHistory
 from purgatorio_spec.history.part import CheckCall, Reading
 from purgatorio_spec.history.run import Run
@@ -73,6 +74,15 @@ def as_promise(rules: Iterable[str]) -> str:
     return " ".join(f"{rule}." for rule in rules)
 
 
+@dataclass(frozen=True, slots=True)
+class FastRule:
+    """The conditions under which a regular operation is an occasion of a clause, and may have broken the clause. The
+    fast path gives the clause only the operations that may have broken it (`fast_path.rules`)."""
+
+    occasion: Condition
+    broken: Condition
+
+
 DECLARED: Final[dict[str, "Clause"]] = {}
 """By id. A clause enters itself. `registry.CLAUSES` has those of `clauses.toml`, in its order."""
 
@@ -108,6 +118,7 @@ class Clause:
         self.asked_by: Final = _several(said, "asked_by")
         self.judges: Final[dict[type[Part], Callable[[Run, Any], Finding]]] = {}
         """The judging functions of the clause, by the kind of part that they judge."""
+        self.fast_rule: FastRule | None = None
 
     def wording_in(self, profile: str) -> Wording:
         """The title, and the sentences of the profile's rules. Without a known profile, the sentences of all rules."""

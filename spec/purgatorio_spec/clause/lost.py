@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from enum import Enum, auto
 from typing import Final
 
-from purgatorio_spec.clause.declaration import Broken, Clause, Finding
+from purgatorio_spec.clause.declaration import Broken, Clause, FastRule, Finding
 from purgatorio_spec.durations import exact
+from purgatorio_spec.history.block import OperationBlock, Truth, greatest, limited
 from purgatorio_spec.history.operation import NEVER, Call, KeyCheck, OperationHistory, latest_due_t
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import SETTLED_TICKS
@@ -109,6 +110,26 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     finding = judged(run, history, ready.i, check)
     excused = isinstance(finding, Broken) and may_have_been_given_back(run, history, [check.key], check.ret_i)
     return STILL_OPEN if excused else finding
+
+
+def _is_registered_and_ready(b: OperationBlock) -> Truth:
+    return b.reg_n.equals(1) & b.ready.given()
+
+
+def _left_waiting(b: OperationBlock) -> Truth:
+    before = b.ready < b.reg_call
+    if b.run.profile.claimed_on_return:
+        left = b.check_ret.given() & (b.claimed > greatest(b.check_ret, b.reg_ret))
+    else:
+        # If the operation was ready in an earlier batch, the checks before its registration are unknown here.
+        expired = b.by_expiry.surely() if b.run.records("timer_fire") else (b.exp_n > 0)
+        left = (b.check_ret.given() | before) & (b.win_n.equals(0) | expired)
+    return _is_registered_and_ready(b) & ((before & (b.claimed > b.reg_ret)) | left)
+
+
+O4.fast_rule = FastRule(
+    lambda b: _is_registered_and_ready(b) & (b.check_ret.given() | (b.ready < b.reg_call)), _left_waiting
+)
 
 
 def may_have_been_given_back(
@@ -329,6 +350,24 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
         f"its time-out passed at t = {run.at(due_t)}, {exact(run.facts.end_t - due_t)} before the end, "
         "and no call completed it",
     )
+
+
+def _may_time_out(b: OperationBlock) -> Truth:
+    return b.reg_out.equals(0) & b.reg_delay.given() & b.cut_n.equals(0)
+
+
+def _claimed_late(b: OperationBlock) -> Truth:
+    last_t = b.chance_t(greatest(b.reg_ret_t, b.reg_ret_t + b.reg_delay) + limited(b.run.late_ns or 0))
+    return b.always(b.run.virtual and b.run.late_ns is not None) & b.win_n.equals(1) & (b.win_t > last_t)
+
+
+O5.fast_rule = FastRule(
+    occasion=lambda b: _may_time_out(b) & b.win_n.equals(1),
+    broken=lambda b: (
+        _claimed_late(b)
+        | (_may_time_out(b) & b.win_n.equals(0) & b.due(b.deadline_t.or_else(b.reg_t + b.reg_delay)))
+    ),
+)
 
 
 def _expired_late(run: Run, history: OperationHistory, registration: Call, claim: Call) -> Broken | None:

@@ -7,9 +7,10 @@ the timer cannot stop it. If such a task fires, its cause can be the add before 
 
 from typing import NamedTuple
 
-from purgatorio_spec.clause.declaration import Broken, Clause, Finding
+from purgatorio_spec.clause.declaration import Broken, Clause, FastRule, Finding
 from purgatorio_spec.clause.lost import Due, at_the_end, end_of_request, may_have_been_given_back
 from purgatorio_spec.durations import exact
+from purgatorio_spec.history.block import OperationBlock, Truth, limited
 from purgatorio_spec.history.operation import NEVER, Call, InForce, OperationHistory, latest_due_t
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
@@ -52,6 +53,14 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
     return KEPT if occasions else NO_OCCASION
 
 
+T1.fast_rule = FastRule(
+    occasion=lambda b: (
+        b.fire_n.equals(1) & b.add_n.equals(1) & b.deadline_t.given() & (b.add_call < b.fire_call)
+    ),
+    broken=lambda b: b.fire_n.equals(1) & b.deadline_t.given() & (b.fire_t < b.in_time_t),
+)
+
+
 T2 = Clause("T2")
 
 
@@ -90,6 +99,30 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
             break
         before_t = max(before_t, fire.ret_t)
     return KEPT if occasion else NO_OCCASION
+
+
+def _late(b: OperationBlock) -> Truth:
+    return b.fire_n.equals(1) & (b.fire_t > b.chance_t(b.latest_due_t + limited(b.run.late_ns or 0)))
+
+
+def _undisturbed(b: OperationBlock) -> Truth:
+    cancelled = (b.stopped_call < b.fire_call) & ~(b.cancel_ret < b.add_call).surely()
+    stopped = cancelled.surely() | (b.win_call < b.fire_call).surely()
+    return b.fire_n.equals(1) & b.add_n.equals(1) & (b.add_call < b.fire_call) & ~stopped & b.timed
+
+
+def _answered(b: OperationBlock) -> Truth:
+    ended = b.fire_n.equals(0) & b.win_n.equals(1) & b.add_n.equals(1) & b.timed
+    return b.always(b.run.profile.answered_in_time) & ended
+
+
+def _answered_late(b: OperationBlock) -> Truth:
+    return _answered(b) & (b.win_t > b.latest_due_t + limited(b.run.late_ns or 0))
+
+
+T2.fast_rule = FastRule(
+    occasion=lambda b: _undisturbed(b) | _answered(b), broken=lambda b: _late(b) | _answered_late(b)
+)
 
 
 def _due_of_the_only(history: OperationHistory, causes: list[InForce], fire: Call) -> int | None:
@@ -177,6 +210,21 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         f"a task that is not cancelled fires exactly once{unbound}",
         f"it was due by t = {run.at(due_t)}, {exact(run.facts.end_t - due_t)} before the end, and {only}",
     )
+
+
+def _not_fired(b: OperationBlock) -> Truth:
+    stopped = (b.stopped_n > 0) & ~(b.cancel_ret < b.add_call).surely()
+    armed = b.fire_n.equals(0) & ~stopped & b.cut_n.equals(0) & b.win_n.equals(0)
+    return armed & b.deadline_t.given() & b.due(b.deadline_t)
+
+
+T3.fast_rule = FastRule(
+    occasion=lambda b: b.add_n.equals(1) & b.fire_n.equals(1),
+    broken=lambda b: (
+        (b.add_n.equals(0) & (b.fire_n > 0))
+        | (b.add_n.equals(1) & ((b.fire_call < b.add_call).surely() | _not_fired(b)))
+    ),
+)
 
 
 def _is_judged_elsewhere(history: OperationHistory) -> bool:
@@ -268,6 +316,32 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     waited = halted_i is not None and bool(history.adds) and not history.fires
     refused = _refused_though_it_waited(run, history)
     return refused or (KEPT if stops or waited else NO_OCCASION)
+
+
+def _stopped_in_time(b: OperationBlock) -> Truth:
+    won = (b.win_t < b.in_time_t) & ((b.add_ret < b.win_call) | (b.reg_ret_t < b.in_time_t))
+    holds = b.always(b.run.cancel_is_final(None)) | (b.stopped_t < b.in_time_t)
+    cancelled = b.stopped_n.equals(1) & (b.cancel_call > b.add_ret) & holds
+    waited = b.always(b.run.facts.halted_i is not None) & (b.add_n > 0)
+    return b.fire_n.equals(0) & ((b.deadline_t.given() & (won.surely() | cancelled)) | waited)
+
+
+def _fired_in_spite(b: OperationBlock) -> Truth:
+    won_by_it = b.win_n.equals(0) | b.by_expiry
+    inside = b.cancel_th.equals(b.fire_th) & (b.fire_call < b.cancel_call) & (b.cancel_ret <= b.fire_ret)
+    excused = won_by_it & (b.stopped_n.equals(0) | inside)
+    fired = (b.fire_n > 0) & ((b.stopped_n > 0) | (b.win_n > 0)) & ~excused.surely()
+    # No column has the result of a cancel. It matters for a late cancel if only a success is final.
+    final = (
+        b.always(b.run.cancel_is_final(1) and not b.run.cancel_is_final(None))
+        & ~(b.stopped_t < b.in_time_t).surely()
+    )
+    refused = (b.cancel_n > 0) & b.stopped_n.equals(0) & (b.fire_n > 0) & (b.fire_call > b.cancel_ret)
+    halted = b.always(b.run.facts.halted_i is not None) & (b.fire_t >= limited(b.run.facts.end_t)).surely()
+    return fired | (final & (b.stopped_n > 0)) | refused | halted
+
+
+T4.fast_rule = FastRule(_stopped_in_time, _fired_in_spite)
 
 
 def _refused_though_it_waited(run: Run, history: OperationHistory) -> Broken | None:

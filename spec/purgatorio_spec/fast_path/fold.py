@@ -11,11 +11,12 @@ import pyarrow as pa
 from purgatorio_spec.fast_path.calls import LastTimes, OpenCalls
 from purgatorio_spec.fast_path.columns import Stretches
 from purgatorio_spec.fast_path.names import Names
-from purgatorio_spec.fast_path.operations import LIMIT, Operations
+from purgatorio_spec.fast_path.operations import Operations
 from purgatorio_spec.fast_path.readings import READING_RULES, ReadingsSoFar, Truths, judge_every
 from purgatorio_spec.fast_path.recheck import FirstChecks, Recheck, Wanted
 from purgatorio_spec.fast_path.rules import blocks, candidates, lacks_a_rule, summaries
 from purgatorio_spec.fast_path.thread_checks import ThreadChecks
+from purgatorio_spec.history.block import LIMIT
 from purgatorio_spec.history.part import CheckCall, Reading
 from purgatorio_spec.history.run import (
     BACKWARDS,

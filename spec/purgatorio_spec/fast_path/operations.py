@@ -2,105 +2,19 @@
 
 A column has one number for each operation or task: a first, last, smallest or largest value, or a count. So one vector
 operation for each column adds a batch. A position is a row number of the run. It has 32 bits if all positions fit.
-
-`Numbers` is a column with missing values. A comparison gives a `Truth`: true, false, or unknown if a value is missing.
-`and`, `or` and `not` follow the rules of SQL; `yes` has the rows that are certainly true.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, cast
 
 import numpy as np
 
 from purgatorio_spec.fast_path.paged import Pages
+from purgatorio_spec.history.block import LIMIT, Numbers
 from purgatorio_spec.trace.coded import AT, CALL, RET, Codes, Flags, Ints, Numbered, code_of, given, values_of
 from purgatorio_spec.trace.record import SINCE_2
 
-
-@dataclass(slots=True)
-class Truth:
-    yes: Flags
-    no: Flags
-
-    @classmethod
-    def of(cls, flags: Flags) -> Truth:
-        return cls(flags, ~flags)
-
-    def __and__(self, other: Truth) -> Truth:
-        return Truth(self.yes & other.yes, self.no | other.no)
-
-    def __or__(self, other: Truth) -> Truth:
-        return Truth(self.yes | other.yes, self.no & other.no)
-
-    def __xor__(self, other: Truth) -> Truth:
-        return (self & ~other) | (~self & other)
-
-    def __invert__(self) -> Truth:
-        return Truth(self.no, self.yes)
-
-    def surely(self) -> Truth:
-        """The truth with unknown values as false."""
-        return Truth.of(self.yes)
-
-
-@dataclass(slots=True)
-class Numbers:
-    v: Ints
-    ok: Flags
-
-    def _than(self, other: Numbers | int) -> tuple[Ints | int, Flags]:
-        if isinstance(other, int):
-            return other, self.ok
-        return other.v, self.ok & other.ok
-
-    def __lt__(self, other: Numbers | int) -> Truth:
-        value, ok = self._than(other)
-        less = self.v < value
-        return Truth(less & ok, ~less & ok)
-
-    def __gt__(self, other: Numbers | int) -> Truth:
-        value, ok = self._than(other)
-        more = self.v > value
-        return Truth(more & ok, ~more & ok)
-
-    def __le__(self, other: Numbers | int) -> Truth:
-        return ~(self > other)
-
-    def __ge__(self, other: Numbers | int) -> Truth:
-        return ~(self < other)
-
-    def equals(self, other: Numbers | int) -> Truth:
-        value, ok = self._than(other)
-        same = self.v == value
-        return Truth(same & ok, ~same & ok)
-
-    def __add__(self, other: Numbers | int) -> Numbers:
-        value, ok = self._than(other)
-        return Numbers(self.v + value, ok)
-
-    def __sub__(self, other: int) -> Numbers:
-        return Numbers(self.v - other, self.ok)
-
-    def given(self) -> Truth:
-        return Truth.of(self.ok)
-
-    def or_else(self, other: Numbers | int) -> Numbers:
-        if isinstance(other, int):
-            return Numbers(np.where(self.ok, self.v, other), np.ones(len(self.v), bool))
-        return Numbers(np.where(self.ok, self.v, other.v), self.ok | other.ok)
-
-
-def greatest(*some: Numbers) -> Numbers:
-    first = some[0]
-    for other in some[1:]:
-        first = Numbers(np.maximum(first.or_else(other).v, other.or_else(first).v), first.ok | other.ok)
-    return first
-
-
-LIMIT: Final = 1 << 60
-"""The limit of times in sums. The clauses judge operations with larger times, because they compute without a bound."""
 _LOWEST, _HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 MAX_ROWS: Final = np.iinfo(np.int32).max
 """From this number of rows on, row numbers have 64 bits."""
