@@ -42,7 +42,7 @@ def subject(promise):
         # 1 us is for times in floating-point seconds: a timer of whole milliseconds may need MS. 2 s is for a busy
         # machine. pytest prints the largest lateness that it saw: choose a smaller bound by it.
         constants=lambda plan: TimerConstants(tick_ns=MS, early_ns=1_000, late_ns=2_000 * MS),
-        # Delays: `least_ns`, `most_ns`, multiples of `unit_ns`; `cancels=False` if the adapter has no `cancel`.
+        # Delays: `least_ns`, `most_ns`, multiples of `unit_ns`. An adapter may lack the method `cancel`.
         shape=PlanShape(most_ns=3_600_000 * MS),
         tick_ns=MS,  # many delays are near multiples of it
         threads=4,  # the callers

@@ -67,6 +67,7 @@ class SlowTime:
         self.now_ns = max(self.now_ns, until_ns)
 
     def leap(self, by_ns: int) -> None:
+        assert by_ns >= 0, "time goes back"
         self.leaps += 1
         self.now_ns += by_ns
         self.spent_s += by_ns // MS * self.tick_s + self.answer_s + (self.leaps % 3 > 0)
@@ -97,6 +98,14 @@ def test_what_is_left_out_is_said_and_hangs_on_the_subject_alone(
     reach.through_levels(longest_ns=MAX_TIME_NS)
     assert reach.left_out == left_out
     assert (run.longest_ns > 24 * 86_400_000 * MS) is (not left_out)
+
+
+def test_time_does_not_go_back_if_all_delays_are_long() -> None:
+    """A table of requests with one time-out accepts no other delay."""
+    run = SlowTime(0.0)
+    only = replace(OF_20, least_delay_ns=1_000 * MS, most_delay_ns=1_000 * MS)
+    BoundaryPlan(run, only, "timer", 1, run.clock_s).through_levels(longest_ns=MAX_TIME_NS)
+    assert run.longest_ns == 1_000 * MS
 
 
 @dataclass

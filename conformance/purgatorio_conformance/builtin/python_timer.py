@@ -24,13 +24,14 @@ from purgatorio_conformance.suite.stage import Stage
 from purgatorio_spec.trace.record import TimerConstants
 
 LANES: Final = 4
-_NO_SIZE: Final = {"size": "the adapter has no method size"}
+_METHODS: Final[Mapping[str, type]] = {"size": Counts, "cancel": Cancels}
+"""The methods that an adapter may lack."""
 _OWN: Final = 20
 _BORROWED: Final = 30
 
 
-class PythonTimer(Adds, Cancels, Protocol):
-    """The methods of a timer. If `add` raises, the exception is recorded, and the run continues."""
+class PythonTimer(Adds, Protocol):
+    """The methods of a timer, besides `cancel`. If `add` raises, the exception is recorded, and the run continues."""
 
     def stop(self) -> None:
         """End the timer: no task is expected to run any more."""
@@ -49,7 +50,7 @@ class PythonSubject(DrivenSubject):
     refuses: bool = True
     offers: tuple[str, ...] = ()
     catch_up: str | None = None
-    lacks: Mapping[str, str] = field(default_factory=lambda: _NO_SIZE)
+    lacks: Mapping[str, str] = field(default_factory=lambda: {"size": "it is not asked for"})
     """See `Promise`."""
     gates: tuple[str, ...] = ()
     pauses: bool = False
@@ -61,8 +62,12 @@ class PythonSubject(DrivenSubject):
 
     def lacking(self, promise: Promise) -> Mapping[str, str]:
         """See `Offering`. A function `make` tells nothing of its adapter."""
-        counts = not isinstance(self.make, type) or issubclass(self.make, Counts)
-        return promise.lacks if counts else {**_NO_SIZE, **promise.lacks}
+        made = self.make
+        absent = [
+            name for name, kind in _METHODS.items() if isinstance(made, type) and not issubclass(made, kind)
+        ]
+        absent += ["cancel"] * (not self.shape.cancels)
+        return {**{name: f"the adapter has no method {name}" for name in absent}, **promise.lacks}
 
     def offering(self, promise: Promise, scenario: str) -> Self:
         """See `Offering`."""
@@ -80,13 +85,17 @@ class PythonSubject(DrivenSubject):
         if not self.pauses:
             return super().run(plan, out_path, progress)
         with Naps(plan.seed):
-            return super().run(crowded(plan, self.tick_ns), out_path, progress)
+            return super().run(self.shape.fit(crowded(plan, self.tick_ns)), out_path, progress)
 
     def driven(self, plan: Plan, listener: Listener) -> AdapterSubject:
         constants = self.constants(plan)
         description = Description(
             n=0, protocol=SPOKEN[-1], name=self.implementation, version=self.version, language="Python",
-            capabilities=("timer", "real-time", "cancel", *["gauge"] * ("size" not in self.lacks), *self.offers),
+            capabilities=(
+                "timer", "real-time",
+                *(can for lack, can in (("cancel", "cancel"), ("size", "gauge")) if lack not in self.lacks),
+                *self.offers,
+            ),
             reports=("timer_fire",), catch_up=self.catch_up, profile=self.profile,
             tick_ns=constants.tick_ns, wheel_size=constants.wheel_size,
             early_ns=constants.early_ns, late_ns=constants.late_ns,
@@ -120,9 +129,8 @@ class _Closing:
     thread of its own, the later ones use names of threads that have ended."""
 
     def __init__(self, timer: PythonTimer) -> None:
-        self.cancel, self.close = timer.cancel, timer.stop
-        self._add = timer.add
-        for name in ("fixed_rate", "fixed_delay", "reset", "size"):
+        self.close, self._add = timer.stop, timer.add
+        for name in ("cancel", "fixed_rate", "fixed_delay", "reset", "size"):
             if (method := getattr(timer, name, None)) is not None:
                 setattr(self, name, partial(self._repeat, method) if name.startswith("fixed") else method)
         self._own: set[str] = set()

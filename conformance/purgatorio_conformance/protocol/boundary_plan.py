@@ -221,7 +221,7 @@ class BoundaryPlan:
         """Measure a leap. A task ends it: a timer without a task may sleep, and catch up only at the next task."""
         last_ns = self._fit(self._unit_ns)
         begun_s = self._clock_s()
-        self._run.leap(self._rounded(by_ns) - last_ns)
+        self._run.leap(max(0, self._rounded(by_ns) - last_ns))
         self._begin(last_ns, [])
         self._run.advance_through(self._run.now_ns + last_ns)
         return self._clock_s() - begun_s

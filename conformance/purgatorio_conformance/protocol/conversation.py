@@ -639,7 +639,7 @@ class Conversation:
                 self.erred = self.erred or [err]
             told = (
                 "; the driver made a callback fail: catch the error where tasks run, so that it ends no other call,"
-                " or do not declare `failing`"
+                ' or do not declare `failing` (kit for the JVM: declare lacks("failing"))'
             )
             raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}{told * self.fails}")
         if not self.fails and not ended.early:

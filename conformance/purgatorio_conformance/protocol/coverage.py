@@ -17,6 +17,7 @@ from purgatorio_conformance.protocol.small_program import (
     CLASSES,
     ERRORS,
     INTERVAL_ABOVE,
+    NO_RE_ENTRY,
     OTHER_WAYS,
     SEQUENCE,
 )
@@ -109,7 +110,7 @@ def _not_declared(description: Description, targets: str, gated: bool) -> str:
     if not gated:
         return "no gates: see docs/subject-protocol.md#gates-races-by-control"
     if targets == CALLBACK and "no-re-entry" in description.capabilities:
-        return "no-re-entry is declared"
+        return NO_RE_ENTRY
     if targets == ERRORS and "failing" not in description.capabilities:
         return "no capability failing"
     return "no program for these gates"

@@ -167,13 +167,12 @@ class FailedRun:
             return SubjectFailed(failure.subject, kind, f"{clause} is broken: {why}", failure.trace)
 
         oldest = self.account.oldest
+        inside = any(words in failure.why for words in (", from within ", " (go) "))
+        flat = "; if callbacks cannot make calls, declare no-re-entry (pytest: callbacks)" * inside
         # No promise applies before the answer to `start`.
         if failure.kind == "hang" and not (oldest is not None and isinstance(oldest[1], Start)):
             again = self.trace.with_name(f"{run_of_file(self.trace)}-deadlock.jsonl")
             if not failure.slow and (proof := self._deadlock(again, failure.stuck and not failure.idle)):
-                flat = "; if callbacks cannot make calls, declare no-re-entry (pytest: callbacks)" * (
-                    ", from within " in failure.why
-                )
                 return breaks("P3", "deadlock", f"{failure.why}; its trace is {again.name}; {proof}{flat}")
             if self.killed and not failure.stuck and (why := self._works_without_end()):
                 return breaks("P3", "endless", f"{failure.why}; {why}")
@@ -182,7 +181,7 @@ class FailedRun:
                 why = f"{first_few(late)} did not {lost} within the late bound; {failure.why}"
                 return breaks(clause, "late", why)
         if failure.signal in _CRASHES and (why := self._crashes()):
-            return breaks("P3", "crashes", f"{failure.why}; {why}")
+            return breaks("P3", "crashes", f"{failure.why}; {why}{flat}")
         errors = "; ".join(dict.fromkeys(filter(None, (self.account.errors, failure.why))))
         if failure.kind == "refused" and self._is_raced():
             return breaks("P3", "raced", f"{errors}; {RACED}")

@@ -103,8 +103,7 @@ class GatedRun:
         leaves_out: Callable[[SmallProgram], bool] | None = None,
     ) -> None:
         self._plays = plays
-        self._left_out = leaves_out or (lambda program: False)
-        self._flat = "no-re-entry" in plays.description.capabilities
+        self._leaves_out = leaves_out or (lambda program: False)
         self._tell = tell
         self._seed = seed
         self._effort = effort or Effort()
@@ -117,9 +116,6 @@ class GatedRun:
         """The results so far, program by program."""
         self.reached = ""
         """The part of the scope that was run."""
-
-    def _leaves_out(self, program: SmallProgram) -> bool:
-        return (self._flat and program.reenters) or self._left_out(program)
 
     def drive(self, ways: Sequence[Way], only: PlayedOrder | None = None) -> None:
         """Run all programs that fit the subject in these ways, or `only` one order of one program. Then wait until all
@@ -208,10 +204,10 @@ class GatedRun:
         rest_ns = 4 * (plays.delays.far_ns + plays.late_ns)
         until_s = time.monotonic() + SCOPE_S
         whole, left = 0, self._effort.scope
+        flat = "no-re-entry" in description.capabilities
         for size, programs in enumerate(scope(plays.part, plays.delays, description), 1):
-            fit = [
-                one for one in programs if (one.name == only.program if only else not self._leaves_out(one))
-            ]
+            fits = (one for one in programs if not (flat and one.reenters))
+            fit = [one for one in fits if (one.name == only.program if only else not self._leaves_out(one))]
             done: Counter[str] = Counter()
             why = ""
             for program in fit:

@@ -39,6 +39,7 @@ _GIVE_UP_S: Final = 2.0
 _NAP_S: Final = 0.005
 _NAPS_MOST_S: Final = 0.02
 _LATE_NS: Final = 30 * MS
+_MOVED: Final = "moved to an earlier deadline"
 
 TOO_BUSY: Final = "whether a thread sleeps past its deadlines: the machine was too busy to decide"
 
@@ -96,20 +97,22 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
         return ""
     rng = random.Random(f"asleep/{drive.seed}")
     slept: dict[str, float] = {}
-    moved: set[str] = set()
+    how: dict[str, str] = {}
     seen = 0
     can = description.capabilities if part == "timer" else ()
     move = Reset if "reset" in can else Add if "add-again" in can else None
 
     def begin(name: str, delay_ns: int) -> int:
         """Make the calls, and return the number of the last, which is open. A thread that sleeps may hold it up."""
+        how[name] = f"added while later-{number} waited" if number % 2 else "added"
         if move is not None and number % 4 >= 2:
             session.call(wait_call(part, name, description.rounded(bound_ns + _LONGEST_NS)))
-            moved.add(name)
+            how[name] = _MOVED
             return session.ask(move(name, delay_ns))
         if number // 4 == 1 and "cancel" in can:
             session.call(Add(f"before-{name}", description.rounded(delay_ns // 2)))
             session.call(Add(name, delay_ns))
+            how[name] += f", and before-{name}, which is due earlier, cancelled"
             return session.ask(Cancel(f"before-{name}"))
         return session.ask(wait_call(part, name, delay_ns))
 
@@ -136,14 +139,15 @@ def past_deadlines(drive: Drive, threads: ProcessThreads) -> str:
                     slept[name] = found
                 if len(slept) == _SLEPT_LEAST:
                     clause, lost = ("T2", "started") if part == "timer" else ("O5", "completed")
-                    if move is Reset and moved.issuperset(slept):
+                    if move is Reset and {how[one] for one in slept} == {_MOVED}:
                         clause = "T11"
                     least_s = min(slept.values())
                     raise session.failed(
                         "late",
                         f"{clause} is broken: {first_few([*slept])} were not {lost} "
                         f"{bound_ns / MS + _GRACE * least_s * 1e3:.3g} ms after their deadlines, and all threads of the"
-                        f" program slept for another {_SLEEPS * least_s * 1e3:.3g} ms each time",
+                        f" program slept for another {_SLEEPS * least_s * 1e3:.3g} ms each time"
+                        f" ({name} was {how[name]})",
                     )
                 if found:  # it may sleep until the next call
                     session.call(wait_call(part, f"wakes-{name}", delay_ns))

@@ -345,6 +345,8 @@ class SmallProgram:
         most = _GARBAGE_MOST_AT_LINES if few else _GARBAGE_MOST
         if self.targets == PURGE and (description.purge_interval or 0) > most:
             return f"{INTERVAL_ABOVE} {most:,}"
+        if self.reenters and "no-re-entry" in description.capabilities:
+            return NO_RE_ENTRY
         calls = [call.call if isinstance(call, Inside) else call for call in self.calls()]
         needed = [_NEEDED.get(type(call)) for call in calls] + ["failing"] * bool(self.fault)
         for name in needed:
@@ -360,6 +362,7 @@ class SmallProgram:
 
 _STEP_BY_STEP: Final = "it runs only step by step"
 _NO_VIRTUAL: Final = "no run in virtual time"
+NO_RE_ENTRY: Final = "no-re-entry is declared"
 INTERVAL_ABOVE: Final = "its purge interval is above"
 OTHER_WAYS: Final = frozenset({_STEP_BY_STEP, _NO_VIRTUAL})
 """Reasons why a program is not executed in one way, but in another that the subject supports."""

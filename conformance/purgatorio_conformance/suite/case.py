@@ -309,14 +309,14 @@ _REAL_OFFERS: Final = ("fixed-rate", "fixed-delay", "reset", "reset-same", "peri
 def plan_cases(promise: Promise, seeds: tuple[int, ...], timers: int) -> list[Case]:
     """The clauses of the profile that are judged from traces, for one run in real time for each seed, and one more if
     the promise has `offers`. Raises BadPromise for a declaration that these runs would ignore."""
-    ignored = [f"the lack {lack!r}" for lack in promise.lacks if lack != "size"]
+    ignored = [f"the lack {lack!r}" for lack in promise.lacks if lack not in ("size", "cancel")]
     ignored += [f"the offer {offer!r}" for offer in promise.offers if offer not in _REAL_OFFERS]
     ignored += [name for name in _OF_VIRTUAL_TIME if getattr(promise, name) is not None]
     if ignored:
         raise BadPromise(
-            f"a timer with its own clock cannot declare {', '.join(ignored)}: it has the lack 'size' and the offers "
-            f"{', '.join(_REAL_OFFERS)}; its TimerConstants have the bounds, and its PlanShape limits the delays and "
-            "the cancels"
+            f"a timer with its own clock cannot declare {', '.join(ignored)}: it has the lacks 'size' and 'cancel', "
+            f"and the offers {', '.join(_REAL_OFFERS)}; its TimerConstants have the bounds, and its PlanShape "
+            "limits the delays"
         )
     promised = PROFILES[promise.profile].clauses
     clauses = tuple(
