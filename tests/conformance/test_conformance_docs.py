@@ -144,6 +144,15 @@ def test_a_timer_with_its_own_clock_may_have_a_size(
         result.stdout.fnmatch_lines(["*the subject lacks size: the adapter has no method size*"])
 
 
+def test_a_timer_with_its_own_clock_may_lack_a_cancel(pytester: pytest.Pytester) -> None:
+    source = block("real_time").replace("    def cancel(", "    def stops(")
+    pytester.makepyfile(
+        test_my_timer=source.replace("timers=200", "timers=8").replace("seeds=(1, 2)", "seeds=(1,)")
+    )
+    result = pytester.runpytest_inprocess("-q", "-k", "T1-plan or T3-pauses")
+    assert result.parseoutcomes()["passed"] == 2, result.outlines
+
+
 NOT_ATOMIC = """
         handle.seen = not handle.finished.is_set()
         handle.seen = handle.seen is True

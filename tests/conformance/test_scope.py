@@ -93,6 +93,15 @@ def test_a_run_without_a_program_is_no_pass(ran: bool, tmp_path: Path) -> None:
     assert ran or "unfinished: no program ran, so nothing was tested" in str(record.failure)
 
 
+def test_without_calls_in_callbacks_one_caller_has_no_gated_run(tmp_path: Path) -> None:
+    """A run without a program would be UNKNOWN."""
+    text = (EXAMPLES / "toy_wheel.py").read_text()
+    flat = tmp_path / "toy_wheel.py"
+    flat.write_text(text.replace('"gauge"]', '"gauge", "no-re-entry"]'))
+    modes = [one.mode for one in command_subjects((*PYTHON, str(flat)), time="virtual")]
+    assert modes == ["virtual-plan", "virtual-jumps", "virtual-scope"]
+
+
 INSIDE = {
     "        self.watchers, self.timeouts": "        self.expires = False\n        self.watchers, self.timeouts",
     "        first = 1 if BUG else 0\n": "        first = 1 if BUG else 0\n"

@@ -227,6 +227,11 @@ def test_an_event_before_the_request_owes_nothing(tmp_path: Path) -> None:
         notes = made_of(tmp_path, LONG, log).notes
         assert [note[:21] for note in notes if "finer times" in note] == ["1 requests (first: b)"] * unordered
         assert broken(run_in(tmp_path)) == {}
+    log = written(tmp_path / "log.jsonl", long("in 100 b k1, ev 101 k1, late 1103 b"))
+    (note,) = [
+        one for one in made_of(tmp_path, [*LONG, "promises.skew_ms=1"], log).notes if "at the same" in one
+    ]
+    assert note.endswith("set a smaller promises.skew_ms")
 
 
 @pytest.mark.parametrize("before", [[], [960], [976], [995, 1_005], [1_010, 1_026], [976, 1_026, 1_040]])

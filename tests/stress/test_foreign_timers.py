@@ -9,6 +9,7 @@ from purgatorio_stress.explorer.replay import Token
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.foreign.explored import FOREIGN, AdapterResult, explore_foreign, replay_foreign, table
 from purgatorio_stress.foreign.load import CannotLoad
+from purgatorio_stress.foreign.timer_program import IDLE
 
 pytest.importorskip("greenlet")
 
@@ -24,7 +25,23 @@ def explored(name: str, early: int = 0) -> AdapterResult:
 def test_a_sound_timer_passes_all_programs() -> None:
     done = explored("Sound")
     assert done.verdict is Verdict.PASS, done.exploration
-    assert done.exploration.bound.startswith("all 80 small programs; in each, all classes of interleavings")
+    assert done.exploration.bound.startswith("all 81 small programs; in each, all classes of interleavings")
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [("WakesAtTimes", "all 2 small"), ("WakesOften", f"all 1 small programs; not {IDLE}: ")],
+)
+def test_a_timer_that_wakes_while_idle_is_sound(
+    name: str, bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If it wakes too often to be followed for a day, the program is left out."""
+    monkeypatch.setattr(
+        "purgatorio_stress.foreign.explored.programs", lambda made: ["add.a.1000-add.b.200-", IDLE]
+    )
+    done = explored(name)
+    assert done.verdict is Verdict.PASS, done.exploration
+    assert done.exploration.bound.startswith(bound)
 
 
 @pytest.mark.parametrize("name", ["SaysNothing", "DeclaresEarly"])
@@ -40,6 +57,7 @@ def test_less_is_promised(name: str) -> None:
         ("FormerDeadline", "T11"),
         ("CountsAll", "T5"),
         ("Early", "T1"),
+        (f"DiesIdle={IDLE}", "T3"),
     ],
 )
 def test_each_bug_breaks_its_clause_and_repeats(name: str, clause: str) -> None:
@@ -68,6 +86,12 @@ def test_the_table_has_the_calls_up_to_the_run() -> None:
     assert lines[0].startswith("T4 (A cancelled task does not fire), task a: ")
     said = [line.strip() for line in lines if line.strip() in ("cancel(a) returned True", "a runs", "stop()")]
     assert said == ["cancel(a) returned True", "a runs"]
+
+
+def test_vain_wakes_stand_once_in_the_table() -> None:
+    done = explored(f"DiesIdle={IDLE}")
+    assert "-- the same 22 times more; time passes to " in table(done)
+    assert "times more" not in table(done, verbose=True)
 
 
 def test_early_time_outs_accuse_no_timer_of_lateness() -> None:

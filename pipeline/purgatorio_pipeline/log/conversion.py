@@ -67,10 +67,10 @@ def convert_log(
         finally:
             partial.unlink(missing_ok=True)
     if made.unordered and mapping.answer_ns is not None:
+        cure = "set a smaller promises.skew_ms" if mapping.skew_ns else "log finer times"
         notes.append(
             f"{made.unordered:,} requests (first: {made.first_unordered}) came at the same time as an event of their "
-            "key, and were not answered in time. Which came first is unknown, so O4 does not judge them: log finer "
-            "times"
+            f"key, and were not answered in time. Which came first is unknown, so O4 does not judge them: {cure}"
         )
     return LogConversion(
         header.run,

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from shlex import quote
 from types import FrameType
 from typing import Final, Protocol
@@ -38,8 +38,17 @@ from purgatorio_stress.explorer.strategy import STRATEGIES
 from purgatorio_stress.explorer.table import width, wrapped
 from purgatorio_stress.foreign.load import CannotLoad, Loader, openings_recorded
 from purgatorio_stress.foreign.threads import text_of
-from purgatorio_stress.foreign.timer_program import RUNS, SIZE, STOP, TimerProgram, is_timer, judges, programs
-from purgatorio_stress.foreign.world import MAX_TURNS, NOTE, RealThread, ReplayRow, World
+from purgatorio_stress.foreign.timer_program import (
+    IDLE,
+    RUNS,
+    SIZE,
+    STOP,
+    TimerProgram,
+    is_timer,
+    judges,
+    programs,
+)
+from purgatorio_stress.foreign.world import MAX_TURNS, NOTE, TIME_PASSES, RealThread, ReplayRow, World
 from purgatorio_stress.mutant.patch import Patch, patched
 from purgatorio_stress.printed import ExploredAdapter, Race, Shown
 
@@ -172,8 +181,8 @@ class _Program:
         has_threads = any(name == "threads" or name.startswith(_THREAD) for name in dir(made))
         self.programs = tuple(programs(made)) if is_timer(made) and not (has_threads or self._calls) else ()
         """The programs to explore in place of this one, if the adapter is that of a timer."""
-        self._judges = judges(made, world.early) if self.programs or self._calls else {}
-        if not self._judges:
+        self._judges = judges(made, world.early, self._calls)
+        if not (self.programs or self._calls):
             _require_program(adapter, made, has_threads=has_threads)
         self.outcomes: dict[str, int] = {}
         self.not_run = set(self.loader.package_of.values())
@@ -184,6 +193,8 @@ class _Program:
     def choose(self, calls: str) -> None:
         """Continue with another of `programs`. The modules stay loaded."""
         self._calls = calls
+        if calls == IDLE:
+            self._judges = judges(getattr(self.loader.adapter(), self._made_by), self.world.early, calls)
         self.world.forget()
 
     def set_up(self, run: Execution, /) -> None:
@@ -330,6 +341,7 @@ def explore_foreign(
         if not program.programs:
             return _of_one(program, replace(limits, began=began), strategy, seed, token, progress)
         whole = AdapterResult(program.name, Exploration(strategy, "", complete=True), (), (), {})
+        idle = ""
         with progress():
             for left, text in zip(range(len(program.programs), 0, -1), program.programs, strict=True):
                 # A program has at most twice its share of the time that is left.
@@ -341,9 +353,12 @@ def explore_foreign(
                 )
                 if one.exploration.found:
                     return replace(one, name=f"{one.name}={text}")
-                whole = _joined(whole, one, text)
+                if text == IDLE and not one.exploration.complete:
+                    idle = f"; not {IDLE}: {one.exploration.limit}"
+                else:
+                    whole = _joined(whole, one, text)
     done = whole.exploration
-    done.bound = f"all {len(program.programs)} small programs; in each, {done.bound}"
+    done.bound = f"all {len(program.programs) - bool(idle)} small programs{idle}; in each, {done.bound}"
     return whole
 
 
@@ -536,6 +551,8 @@ def table(explored: AdapterResult, *, verbose: bool = False, folder: str = ".") 
     lines = [line for one in found.broken for line in wrapped(f"{one.subject}: {one.seen}")]
     shown = explored.rows if verbose else _one_line_a_call(_shared(explored.rows, explored.looked))
     rows = _to_the_end(explored, shown)
+    if not verbose:
+        rows = _folded(rows)
     tasks = sorted({row.task for row in rows if row.task})
     files = sorted({row.where.rpartition(":")[0] for row in rows if row.where})
     cells: list[tuple[int, str, str]] = []
@@ -594,6 +611,25 @@ _FOR_EVER: Final = "waits for ever"
 _FOLDED_LEAST: Final = 5
 _KEPT: Final = 3
 """The fewest steps that are folded, and the steps of the first thread that are shown in any case."""
+
+
+def _folded(rows: Sequence[ReplayRow]) -> list[ReplayRow]:
+    """The rows, where what happens again and again while time passes stands once: a thread that wakes in vain."""
+    starts = [at for at, row in enumerate(rows) if row.what.startswith(TIME_PASSES) and not row.task]
+    parts = [rows[at:end] for at, end in pairwise((0, *starts, len(rows)))]
+    found: list[ReplayRow] = []
+    for _, equal in groupby(
+        parts, lambda part: [(row.task, row.where, row.what) for row in part if row.task]
+    ):
+        first, *others = equal
+        found += first
+        if len(others) > 1:
+            found.append(
+                replace(others[-1][0], what=f"the same {len(others)} times more; {others[-1][0].what}")
+            )
+        else:
+            found += [row for part in others for row in part]
+    return found
 
 
 def _alone(rows: Sequence[ReplayRow]) -> int:

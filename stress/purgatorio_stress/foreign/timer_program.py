@@ -27,6 +27,9 @@ _LATE_NS: Final = 500 * MS
 passes only while all threads wait."""
 _DUE_S: Final = 3.1
 """All deadlines are over."""
+_LONGEST_MS: Final = 90_000_000
+IDLE: Final = f"add.a.1000-wait.{_LONGEST_MS},add.b.200-"
+"""The timer is idle for more than a day. That costs nothing, unless it wakes often meanwhile."""
 RUNS: Final = " runs"
 SIZE: Final = "size() returned "
 STOP: Final = "stop()"
@@ -42,7 +45,8 @@ def is_timer(made: object) -> bool:
 
 def programs(made: object) -> Iterator[str]:
     """Yield the programs for this adapter, the smallest first: a call; two calls in two threads; two calls in one
-    thread, and one in another. Before, the task `a` is added. The calls come at once, or at the deadline of `a`."""
+    thread, and one in another. Before, the task `a` is added. The calls come at once, or at the deadline of `a`. The
+    last program is `IDLE`."""
     resets, cancels = hasattr(made, "reset"), hasattr(made, "cancel")
     calls = [
         *(["cancel.a"] if cancels else []),
@@ -63,6 +67,12 @@ def programs(made: object) -> Iterator[str]:
     for first, second in pairs:
         yield f"add.a.1000-{first}-{second}"
         yield f"add.a.1000-wait.1000,{first}-{second and f'wait.1000,{second}'}"
+    yield IDLE
+
+
+def _due_s(text: str) -> float:
+    """When all deadlines of the program are over."""
+    return _DUE_S + (_LONGEST_MS / 1_000 if text == IDLE else 0)
 
 
 class TimerProgram:
@@ -74,6 +84,7 @@ class TimerProgram:
         self._clocks, self._deadline, self._callee = ForeignClocks(world), world.deadline, world.callee
         self._handles: dict[str, object] = {}
         self._timer = make()
+        self._due_s = _due_s(text)
         before, *self._callers = text.split("-")
         self._make(before)
 
@@ -120,7 +131,7 @@ class TimerProgram:
 
     def stop(self) -> None:
         """Stop the timer, when all deadlines are over."""
-        self._sleep(_DUE_S + getattr(self._timer, "late_ns", _LATE_NS) / 1e9)
+        self._sleep(self._due_s + getattr(self._timer, "late_ns", _LATE_NS) / 1e9)
         if hasattr(self._timer, "size"):
             size: Any = self._callee(self._timer.size)()
             self._note(f"{SIZE}{size}")
@@ -139,11 +150,11 @@ class TimerProgram:
         )
 
 
-def judges(made: object, early: int) -> Mapping[bool, HistoryJudge]:
-    """The judges of `TimerProgram.broken`. A cancel that returns True promises that the task does not run. If waits end
-    early, tasks are late without a fault of the timer."""
+def judges(made: object, early: int, text: str) -> Mapping[bool, HistoryJudge]:
+    """The judges of `TimerProgram.broken`, for one program. A cancel that returns True promises that the task does not
+    run. If waits end early, tasks are late without a fault of the timer."""
     late_ns: int = getattr(made, "late_ns", _LATE_NS)
-    end_t = int(_DUE_S * 1e9) + late_ns
+    end_t = int(_due_s(text) * 1e9) + late_ns
     bounds = TimerConstants(
         tick_ns=MS, early_ns=getattr(made, "early_ns", _EARLY_NS), late_ns=None if early else late_ns
     )

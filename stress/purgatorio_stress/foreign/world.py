@@ -44,6 +44,7 @@ GRAIN_NS: Final = 1_000
 
 NOTE: Final = -1
 """The `number` of a row that is no step."""
+TIME_PASSES: Final = "time passes to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,7 +491,7 @@ class World:
         if run.now_ms != self._time_shown:
             self._time_shown = run.now_ms
             early = ": a wait ends early (--early)" if run.now_ms == self._early_ns else ""
-            self.rows.append(ReplayRow(0, "", "", f"time passes to {run.now_ms / 1e9:g} s{early}"))
+            self.rows.append(ReplayRow(0, "", "", f"{TIME_PASSES} {run.now_ms / 1e9:g} s{early}"))
         self.rows.append(self.next_rows.pop(task))
 
     def note(self, text: str) -> None:

@@ -13,6 +13,8 @@ class Entry:
 
 
 class Sound:
+    idle_s: float | None = None
+
     def __init__(self) -> None:
         self.changed = threading.Condition()
         self.heap: list[tuple[float, int, Entry]] = []
@@ -67,13 +69,17 @@ class Sound:
             while not self.stopped:
                 while self.heap and self.is_dead(self.heap[0][0], self.heap[0][2]):
                     heapq.heappop(self.heap)
-                wait_s = self.heap[0][0] - time.monotonic() if self.heap else None
+                wait_s = self.heap[0][0] - time.monotonic() if self.heap else self.idle_s
                 if wait_s is not None and wait_s <= 0:
                     entry = heapq.heappop(self.heap)[2]
                     self.began(entry)
                     return entry
-                self.changed.wait(wait_s)
+                if not (self.changed.wait(wait_s) or self.heap) and self.dies():
+                    break
             return None
+
+    def dies(self) -> bool:
+        return False
 
     def began(self, entry: Entry) -> None:
         entry.state = "ran"
@@ -122,6 +128,24 @@ class CountsAll(Sound):
 
     def size(self) -> int:
         return super().size() + self.cancelled
+
+
+class WakesAtTimes(Sound):
+    idle_s = 3_600
+
+
+class WakesOften(Sound):
+    idle_s = 1
+
+
+class DiesIdle(WakesAtTimes):
+    """Its thread ends after a day without a task (psycopg#1419)."""
+
+    hours = 0
+
+    def dies(self) -> bool:
+        self.hours += 1
+        return self.hours == 24
 
 
 class SaysNothing(CancelBesideRun):
