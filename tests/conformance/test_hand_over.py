@@ -242,6 +242,44 @@ def test_calls_come_between_callbacks_of_a_loop(mended: bool, monkeypatch: pytes
     assert broken(whole.result) == (set() if mended else {"O4"})
 
 
+class GivesUp(OnALoop):
+    """Each waiter is cancelled at its deadline, while a task of its own may have got a permit (asyncpg#547)."""
+
+    def __init__(self, *, mended: bool) -> None:
+        super().__init__(mended=True)
+        self.mended = mended
+
+    async def _wait(self, probe: Probe) -> None:
+        waiter, semaphore = Waiter(probe, 0), self.semaphores[probe.keys[0]]
+        own, this = asyncio.ensure_future(semaphore.acquire()), asyncio.current_task()
+        assert this is not None
+        self.loop.call_later(probe.delay_ns / 1e9, this.cancel)
+        try:
+            await asyncio.shield(own)
+            waiter.complete()
+        except asyncio.CancelledError:
+            own.cancel()
+
+            def late(_: object) -> None:
+                if not own.cancelled():
+                    semaphore.release()
+
+            if self.mended:
+                own.add_done_callback(late)
+            waiter.complete()
+            probe.on_expiration()
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_a_caller_that_gives_up_leaves_its_unit(mended: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = [program for program in hand_over._programs(2, amounts=False) if len(program[0]) <= 3]
+    monkeypatch.setattr(hand_over, "_programs", lambda turns, amounts: chosen if turns else [])
+    lacks = {**PROMISE.lacks, "gauges": "none"}
+    promise = replace(PROMISE, early_ns=1_000, late_ns=1_000, lacks=lacks, offers=("turns",))
+    whole = play(UNITS, of_purgatory(promise, lambda _: GivesUp(mended=mended)))
+    assert broken(whole.result) == (set() if mended else {"O4"})
+
+
 class Get(DelayedOperation):
     """Waits for an item of a queue, and takes it in `on_complete`."""
 
