@@ -60,6 +60,8 @@ _NOT_DETERMINISTIC: Final = (
 )
 
 _THREAD: Final = "thread_"
+_LEAST_S: Final = {IDLE: 2.0}
+"""The least share of a timer's program in the time, if it is not 0.1 s."""
 
 _NOT_RUN_BY_A_CALL: Final = (
     inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
@@ -346,7 +348,7 @@ def explore_foreign(
             for left, text in zip(range(len(program.programs), 0, -1), program.programs, strict=True):
                 # A program has at most twice its share of the time that is left.
                 now = limits.clock()
-                share_s = round(max(0.1, 2 * (began + limits.seconds - now) / left), 1)
+                share_s = round(max(_LEAST_S.get(text, 0.1), 2 * (began + limits.seconds - now) / left), 1)
                 program.choose(text)
                 one = _of_one(
                     program, replace(limits, seconds=share_s, began=now), strategy, seed, f"{token}={text}"
@@ -552,7 +554,7 @@ def table(explored: AdapterResult, *, verbose: bool = False, folder: str = ".") 
     shown = explored.rows if verbose else _one_line_a_call(_shared(explored.rows, explored.looked))
     rows = _to_the_end(explored, shown)
     if not verbose:
-        rows = _folded(rows)
+        rows = _once(rows)
     tasks = sorted({row.task for row in rows if row.task})
     files = sorted({row.where.rpartition(":")[0] for row in rows if row.where})
     cells: list[tuple[int, str, str]] = []
@@ -613,8 +615,19 @@ _KEPT: Final = 3
 """The fewest steps that are folded, and the steps of the first thread that are shown in any case."""
 
 
-def _folded(rows: Sequence[ReplayRow]) -> list[ReplayRow]:
-    """The rows, where what happens again and again while time passes stands once: a thread that wakes in vain."""
+def _alone(rows: Sequence[ReplayRow]) -> int:
+    """The number of first rows that are shown as one line: the steps of one thread before any other thread runs. The
+    last of these steps are kept, and so are all steps from its first read of an object that another thread changes."""
+    task = rows[0].task if rows else 0
+    other = next((at for at, row in enumerate(rows) if row.task != task), len(rows))
+    changed = {row.number for row in rows if row.task != task and row.kind != READ}
+    read = next((at for at, row in enumerate(rows) if row.kind == READ and row.number in changed), other)
+    alone = min(read, other - _KEPT)
+    return alone if task and alone >= _FOLDED_LEAST else 0
+
+
+def _once(rows: Sequence[ReplayRow]) -> list[ReplayRow]:
+    """The rows, in which the wakes of a thread in vain stand once: what happens again each time that time passes."""
     starts = [at for at, row in enumerate(rows) if row.what.startswith(TIME_PASSES) and not row.task]
     parts = [rows[at:end] for at, end in pairwise((0, *starts, len(rows)))]
     found: list[ReplayRow] = []
@@ -630,17 +643,6 @@ def _folded(rows: Sequence[ReplayRow]) -> list[ReplayRow]:
         else:
             found += [row for part in others for row in part]
     return found
-
-
-def _alone(rows: Sequence[ReplayRow]) -> int:
-    """The number of first rows that are shown as one line: the steps of one thread before any other thread runs. The
-    last of these steps are kept, and so are all steps from its first read of an object that another thread changes."""
-    task = rows[0].task if rows else 0
-    other = next((at for at, row in enumerate(rows) if row.task != task), len(rows))
-    changed = {row.number for row in rows if row.task != task and row.kind != READ}
-    read = next((at for at, row in enumerate(rows) if row.kind == READ and row.number in changed), other)
-    alone = min(read, other - _KEPT)
-    return alone if task and alone >= _FOLDED_LEAST else 0
 
 
 def _to_the_end(explored: AdapterResult, rows: Sequence[ReplayRow]) -> Sequence[ReplayRow]:
