@@ -168,7 +168,8 @@ class FailedRun:
 
         oldest = self.account.oldest
         inside = any(words in failure.why for words in (", from within ", " (go) "))
-        flat = "; if callbacks cannot make calls, declare no-re-entry (pytest: callbacks)" * inside
+        lack = "re-entry" if self.part == "timer" else "callbacks"
+        flat = f"; if callbacks cannot make calls, declare no-re-entry (pytest: {lack})" * inside
         # No promise applies before the answer to `start`.
         if failure.kind == "hang" and not (oldest is not None and isinstance(oldest[1], Start)):
             again = self.trace.with_name(f"{run_of_file(self.trace)}-deadlock.jsonl")
