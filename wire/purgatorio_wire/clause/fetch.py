@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, FORGOTTEN_NS, MS, Bounds, RowStatus
+from purgatorio_wire.history.bound import EARLY_NS, FORGOTTEN_NS, MS, NO_WAIT_GAP_NS, Bounds, RowStatus
 from purgatorio_wire.history.fetch_session import NO_SESSION, NOT_THE_NEXT
 from purgatorio_wire.history.finding import (
     Row,
@@ -57,8 +57,6 @@ OF_TRANSACTIONS: Final[Mapping[str, str]] = {
     "F1": "R1", **dict.fromkeys(("F3", "F7"), "R2"), **dict.fromkeys(("F4", "F5"), "R3"),
 }  # fmt: skip
 """The clauses of a fetch, and the clauses that replace them for a read_committed fetch of a log with transactions."""
-NO_WAIT_GAP_NS: Final = 2000 * MS
-"""The gap of a fetch with max_wait_ms=0: about the time that a broker would wait if it let the fetch wait."""
 SESSION_STAYS_NS: Final = 100_000 * MS
 """Kafka evicts no session of a consumer in its first 120 s for another consumer's (KIP-227)."""
 _UNKNOWN_TOPIC: Final[tuple[Way, Way]] = "unknown-topic-waits", "unknown-topic-other-error"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
+from purgatorio_wire.history.bound import EARLY_NS, FORGOTTEN_NS, MS, Bounds
 from purgatorio_wire.history.finding import Rows, after, broken, checked, in_time, named
 from purgatorio_wire.history.history import Exchange, Lane, Scene, integer, items, text
 from purgatorio_wire.history.log import produced, summed
@@ -19,7 +19,6 @@ WINDOW_S: Final = 11
 """Kafka counts over this number of samples of a second (`quota.window.num`)."""
 TIMES: Final = 2
 """A client that has sent or received this many times its quota is certainly above it."""
-LEAST_GAP_NS: Final = 1000 * MS
 EXACT, DEFAULT, ANY = range(3)
 """The match types of a component of a filter. No scene sets a quota of the default name."""
 EXCEEDED: Final = 89
@@ -155,7 +154,7 @@ def _held_up(bounds: Bounds, one: Exchange, behind: Exchange) -> Rows:
     if not held_ns:
         promise = "an answer at once, because no throttle time was returned,"
         yield in_time(
-            bounds, "Q1", "delayed-by-another", behind, behind.t, LEAST_GAP_NS, promise, *one.events
+            bounds, "Q1", "delayed-by-another", behind, behind.t, FORGOTTEN_NS, promise, *one.events
         )
         return
     promise = f"an answer after the throttle time of {one.throttled_ms} ms,"
@@ -165,5 +164,5 @@ def _held_up(bounds: Bounds, one: Exchange, behind: Exchange) -> Rows:
         )
         yield broken("Q1", "early", behind, f"no answer before the end of the throttle time: {promise}", seen)
         return
-    gap = max(held_ns, LEAST_GAP_NS)
+    gap = max(held_ns, FORGOTTEN_NS)
     yield in_time(bounds, "Q1", "late", behind, one.answer_t + held_ns, gap, promise, *one.events)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, PATIENCE_TIMES, Bounds
+from purgatorio_wire.history.bound import EARLY_NS, FORGOTTEN_NS, MS, NO_WAIT_GAP_NS, PATIENCE_TIMES, Bounds
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
@@ -65,8 +65,6 @@ from purgatorio_wire.history.share import (
 )
 from purgatorio_wire.history.violation_kind import Way
 
-NO_WAIT_GAP_NS: Final = 2000 * MS
-LEAST_GAP_NS: Final = 1000 * MS
 MOST_LOOKED_AT: Final = 60
 """The clauses check this number of records of an acquisition, beginning with the first."""
 LOCK_PARTS: Final = 4
@@ -301,7 +299,7 @@ class _Judged:
         gave = any(held.by is one for part in asked.parts for held in group.acquired[part])
         wait_ns = one.wait_ms * MS
         yield in_time(
-            self.bounds, "S1", "late", one, one.t + wait_ns, max(wait_ns, LEAST_GAP_NS),
+            self.bounds, "S1", "late", one, one.t + wait_ns, max(wait_ns, FORGOTTEN_NS),
             f"an answer at max_wait_ms, {one.wait_ms} ms,",
         )  # fmt: skip
         if group.lost_t < until_t:

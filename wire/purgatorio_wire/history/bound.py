@@ -35,6 +35,8 @@ GAPS_IN_SLACK: Final = 4
 ENDS_NS: Final = 500 * MS
 FORGOTTEN_NS: Final = 1000 * MS
 """The smallest gap of a request that waits: a broker that forgets a short one answers it long after its time-out."""
+NO_WAIT_GAP_NS: Final = 2000 * MS
+"""The gap of a fetch with max_wait_ms=0: about the time that a broker would wait if it let the fetch wait."""
 PATIENCE_TIMES: Final = 5
 """A change of a topic that takes this number of times `late_topics_ms` is certainly late."""
 

@@ -20,7 +20,7 @@ from purgatorio_wire.scene.broker import POLL_SECONDS, SceneLost, SceneSkipped, 
 from purgatorio_wire.scene.consumer_group import own_id
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
-from purgatorio_wire.scene.transaction import writer_of
+from purgatorio_wire.scene.transaction import WAIT_MS, writer_of
 from purgatorio_wire.trace.record import Body
 
 APIS: Final = ("share_group_heartbeat", "share_fetch", "share_acknowledge")
@@ -28,7 +28,6 @@ GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 RENEWS: Final = 2
 """The first version of acknowledgements that renew."""
 SHARES_SECONDS: Final = 30.0
-WAIT_MS: Final = 3000
 IDLE_MS: Final = 900
 ENDED_MS: Final = 1500
 """The time that a member waits for records of an ended session: the broker first writes the change."""

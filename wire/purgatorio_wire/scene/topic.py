@@ -15,7 +15,7 @@ from typing import Final
 
 from purgatorio_wire.clause.exchange import FIRST_FLEXIBLE
 from purgatorio_wire.clause.quota import ANY, DEFAULT, EXACT
-from purgatorio_wire.clause.topic import APPEND, DELETE, NO_VALUE, OF_TOPIC, SET, SUBTRACT
+from purgatorio_wire.clause.topic import APPEND, DELETE, NO_VALUE, NOT_PREFERRED, OF_TOPIC, SET, SUBTRACT
 from purgatorio_wire.client.connection import API_KEYS, Connection, NoAnswer, Sent
 from purgatorio_wire.client.message import versions_of
 from purgatorio_wire.client.record_batch import batch_of
@@ -38,8 +38,6 @@ from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.trace.record import BY_NOBODY, Body, Written
 
-NOT_PREFERRED: Final = 80
-"""PREFERRED_LEADER_NOT_AVAILABLE: the controller does not know yet that the replica is back."""
 LEADS_MS: Final = 5000
 MOVES_MS: Final = 40_000
 ELECTION_MS: Final = 10_000
