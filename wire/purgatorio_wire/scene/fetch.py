@@ -251,11 +251,11 @@ async def _fetch_session(play: Play, version: int) -> None:
     for one.id, one.epoch in ((number, epoch + 100), (number, epoch - 1), (number ^ 1 << 30, epoch)):
         await ask([])
     one.id, one.epoch = number, epoch
-    # The response reports it each time, not only the first time.
-    await ask([(topic, 1, 1000)])
-    await ask([])
     if (last := await play.epoch(topic)) >= 0 and version >= DIVERGES:
         await ask([(topic, 1, 1000)], last=last)
+    # The response reports it each time, not only the first time, and that it has ended.
+    await ask([(topic, 1, 1000)])
+    await ask([])
     await ask([(topic, 1, 2)], (other, 0))
     if play.offers("delete_records", "F5"):
         await play.ask_all(play.delete_records(writer, [(topic, 1, 1)]))
