@@ -350,7 +350,8 @@ async def read_committed(play: Play) -> None:
 
 @scene(
     "transactions",
-    "R1 early, R1 open-transaction-shown, R2 not-woken, R3 not-listed, R3 listed, R4 listed, M7 sent-again",
+    "R1 early, R1 open-transaction-shown, R2 not-woken, R3 not-listed, R3 listed, R4 listed, M7 sent-again, "
+    "M1 forbidden-accepted",
     seconds=60,
 )
 async def overlapping(play: Play) -> None:
