@@ -46,8 +46,10 @@ SAME_TESTS = (
     "tests/reference/test_virtual_time.py",
 )
 """The promises of a purgatory and a timer, on the imported build."""
-OTHER_TIMERS = "(test_timers or test_stateful_timers) and not (intrusive or reaper)"
-"""The tests of timers that are not those of the wheel for use."""
+OTHER_TIMERS = (
+    "(test_timers or test_stateful_timers) and not (intrusive or reaper) or test_an_interrupted_close"
+)
+"""The tests of timers that are not those of the wheel for use, and a test that subclasses it."""
 
 
 @pytest.fixture(scope="session")

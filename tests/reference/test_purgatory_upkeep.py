@@ -12,6 +12,7 @@ from purgatorio import (
     ActionQueue,
     DirectExecutor,
     GaugeRegistry,
+    HeapTimer,
     IntrusiveTimer,
     ManualClock,
     Purgatory,
@@ -227,7 +228,7 @@ def test_a_purgatory_closes_the_timer_that_it_drives() -> None:
         timer.call_later(1, burst)
 
 
-class _ClosedBetween(IntrusiveTimer):
+class _ClosedBetween(HeapTimer):
     """Is closed by another thread after the operation is watched, and before its add."""
 
     def add(self, task: TimerTask) -> None:
