@@ -570,8 +570,8 @@ class _Group:
         if epoch < 0:
             yield from self._gone(name, one)
             return
-        topics = subscription(one.body, self.topics)
-        self.matches |= bool(text(one.body, "subscribed_topic_regex"))
+        topics, pattern = subscription(one.body, self.topics), text(one.body, "subscribed_topic_regex")
+        self.matches |= bool(pattern)
         if epoch == JOINS:
             self.starts = {}
             if name not in self.members and returns is None:
@@ -584,9 +584,12 @@ class _Group:
                 one, rebalance_ns, instance=text(one.body, "instance_id"), topics=topics,
                 said={} if former is None else former.said,
             )  # fmt: skip
-        elif topics != self.members[name].topics and any(one.body.get(x) is not None for x in _SUBSCRIPTIONS):
-            yield from self._changes(one, topics)
-            self.members[name].topics = topics
+        elif any(one.body.get(x) is not None for x in _SUBSCRIPTIONS):
+            former = self.members[name]
+            # An expression that matches the topics that were named before is a change, too.
+            if topics != former.topics or (pattern and pattern != former.said.get("subscribed_topic_regex")):
+                yield from self._changes(one, topics)
+            former.topics = topics
         member, now = self.members[name], integer(one.got, "member_epoch")
         member.heard = one
         member.said = member.said | {x: one.body[x] for x in _KEPT if one.body.get(x) is not None}

@@ -347,7 +347,8 @@ def _asked_by(scene: Scene, member: str, exchanges: Iterable[Exchange]) -> Itera
             session, sure = _Session(1, one.conn, set()), alone
         if session is not None and one.api == FETCH:
             session.parts |= {part for part, _ in one.requested}
-            session.parts -= {part for part, _ in parts(one.body, FORGOTTEN)}
+            if not opens:  # in the first request, Kafka does not read what it removes
+                session.parts -= {part for part, _ in parts(one.body, FORGOTTEN)}
         wanted = _wanted(session, epoch, opens=opens)
         its, on = (frozenset(), "") if session is None else (frozenset(session.parts), session.on)
         error = integer(one.got, "error_code")
