@@ -35,11 +35,11 @@ HEAD_ROWS: Final = 10
 TAIL_ROWS: Final = 2_000
 """Of a longer history, only this number of first and of last rows, and the witnesses, are used."""
 
-LACKS: Final = {
+MISSING: Final = {
     "never-completed": "completion", "never-fired": "run", "never-fired-after-reset": "run", "stopped-running": "run",
 }  # fmt: skip
 """What the end of the run shows to be missing, by cause. No event shows it."""
-_ABSENT: Final = ("never-claimed", *LACKS)
+_ABSENT: Final = ("never-claimed", *MISSING)
 
 _OF_NOBODY: Final = ("gauge", "quiesce", "advance_clock")
 

@@ -1,7 +1,7 @@
 """The short text of one event, for a line of a table, a label in a picture, and a tooltip with every field."""
 
 from purgatorio_spec.durations import exact, milliseconds
-from purgatorio_spec.show.counterexample import LACKS, ShownEvent
+from purgatorio_spec.show.counterexample import MISSING, ShownEvent
 from purgatorio_spec.show.visible import visible
 
 SAID_LIMIT = 120
@@ -69,4 +69,6 @@ def fields_of(event: ShownEvent) -> list[tuple[str, str]]:
 def broken_here(clause: str, cause: str = "") -> str:
     """The text at the event that breaks a clause, in every form of a report. If no event breaks it, the text at the
     last one before."""
-    return f"{clause} is broken: no {LACKS[cause]} follows" if cause in LACKS else f"{clause} is broken here"
+    return (
+        f"{clause} is broken: no {MISSING[cause]} follows" if cause in MISSING else f"{clause} is broken here"
+    )
