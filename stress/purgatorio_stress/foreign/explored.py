@@ -183,8 +183,8 @@ class _Program:
         has_threads = any(name == "threads" or name.startswith(_THREAD) for name in dir(made))
         self.programs = tuple(programs(made)) if is_timer(made) and not (has_threads or self._calls) else ()
         """The programs to explore in place of this one, if the adapter is that of a timer."""
-        self._judges = judges(made, world.early, self._calls)
-        if not (self.programs or self._calls):
+        self._judges = judges(made, world.early, self._calls) if self.programs or self._calls else {}
+        if not self._judges:
             _require_program(adapter, made, has_threads=has_threads)
         self.outcomes: dict[str, int] = {}
         self.not_run = set(self.loader.package_of.values())
