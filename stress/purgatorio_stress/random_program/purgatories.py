@@ -32,8 +32,8 @@ from purgatorio.timer import IntrusiveTimer
 from purgatorio.timer.interface import Timer, TimerClosed
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.random_program.act import Drawn
+from purgatorio_stress.random_program.instruments import FiringExecutor, TestedGuard
 from purgatorio_stress.random_program.player import Planned, PlannedExit, Player, vocabulary
-from purgatorio_stress.random_program.timer_player import FiringExecutor, TestedGuard
 from purgatorio_stress.scenario.world import FOREVER_MS, Operation, World
 
 _KEYS: Final = (("a",), ("a", "b"), ("b", "a"), ("b",), ("a", "a"), ("a", "b", "c"))

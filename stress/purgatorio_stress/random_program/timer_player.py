@@ -3,7 +3,6 @@ clauses also judge each task that is added only once."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,17 +24,22 @@ from purgatorio import (
 from purgatorio.clock import MonotonicClock
 from purgatorio.executors import LoopExecutor
 from purgatorio.faults import PROPAGATE
-from purgatorio.sync import Cell, Executor, ExecutorClosed, SharedQueue, Sync
+from purgatorio.sync import ExecutorClosed
 from purgatorio.timer import Handle, IntrusiveTimer, compiled
 from purgatorio.timer.calls import Calls, Repeated
 from purgatorio.timer.interface import Timer
-from purgatorio.timer.intrusive.wheel import Wheel
-from purgatorio.timer.undriven import Undriven
 from purgatorio_spec.oracle.timer_history import TimerCall, TimerRules, earliest, judge_task, possible_sizes
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.random_program.act import Drawn
+from purgatorio_stress.random_program.instruments import (
+    FiringExecutor,
+    FiringLoopExecutor,
+    FirstReading,
+    Loop,
+    TestedGuard,
+)
 from purgatorio_stress.random_program.player import Planned, PlannedExit, Player
+from purgatorio_stress.random_program.timeline import TimerTimeline, overlap
 from purgatorio_stress.scenario.parts import TimerParts
 from purgatorio_stress.scenario.world import World
 
@@ -96,230 +100,6 @@ _ENDED: Final = frozenset({"close", "stop"})
 _ENDS: Final = frozenset({"close", "stop", "finish", "refuse"})
 
 
-class _FirstReading:
-    """The clock of the timers. It stores the first reading of each thread in its current call."""
-
-    def __init__(self, world: World, off_ns: int) -> None:
-        self._world = world
-        self._off_ns = off_ns
-        self._first: dict[int, int] = {}
-
-    def now_ms(self) -> int:
-        now_ms = self._world.clock.now_ms()
-        self._first.setdefault(self._thread(), now_ms)
-        return now_ms
-
-    def now_ns(self) -> int:
-        return self.now_ms() * 1_000_000 + self._off_ns
-
-    def advance(self, by_ms: int) -> int:
-        """Move the clock. Called by `MockTimer`."""
-        return self._world.virtual.advance(by_ms)
-
-    def begin(self) -> int | None:
-        """Begin a call. Returns the first reading of the outer call, whose task makes this call, for `end`."""
-        return self._first.pop(self._thread(), None)
-
-    def end(self, outer_ms: int | None) -> None:
-        self._first.pop(self._thread(), None)
-        if outer_ms is not None:
-            self._first[self._thread()] = outer_ms
-
-    def first_ms(self) -> int:
-        """The first reading of the current call. Without a reading, the present time."""
-        return self._first.get(self._thread(), self._world.start_ms + self._world.run.now_ms)
-
-    def _thread(self) -> int:
-        return int(self._world.run.current.index)  # type: ignore[attr-defined]  # an explored run
-
-
-class Loop:
-    """The part of an event loop that `LoopExecutor` uses."""
-
-    def __init__(self, sync: Sync) -> None:
-        self._calls: SharedQueue[Callable[[], None]] = sync.queue("loop.calls")
-        self._closed = sync.atomic_flag(False, "loop.closed")
-
-    def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
-        if self._closed.get():
-            raise RuntimeError("the loop is closed")
-        self._calls.append(callback)
-        return None
-
-    def turn(self) -> None:
-        while (call := self._calls.poll()) is not None:
-            call()
-
-    def close(self) -> None:
-        self._closed.set(True)
-
-
-class FiringExecutor:
-    """An executor that refuses the next `refuse_next` actions by ExecutorClosed. `run_all`: runs the waiting actions,
-    if the executor has no thread."""
-
-    def __init__(self, inner: Executor, run_all: Callable[[], object] = int) -> None:
-        self.inner = inner
-        self.run_all = run_all
-        self.refuse_next = [0]
-        self.refused = [0]
-        self.taken = [0]
-        self.shut = [False]
-
-    def submit(self, action: Callable[[], None], /) -> None:
-        if self.refuse_next[0] > 0:
-            self.refuse_next[0] -= 1
-            self.refused[0] += 1
-            raise ExecutorClosed("this executor refuses")
-        self.taken[0] += 1
-        self.inner.submit(action)
-
-    def shutdown(self) -> None:
-        self.shut[0] = True
-        self.inner.shutdown()
-
-    def shutdown_now(self) -> int:
-        self.shut[0] = True
-        return self.inner.shutdown_now()
-
-    def await_termination(self, timeout_ms: int) -> bool:
-        return self.inner.await_termination(timeout_ms)
-
-    def is_current(self) -> bool:
-        return self.inner.is_current()
-
-
-class FiringLoopExecutor(FiringExecutor, LoopExecutor):
-    """The same, for a timer that asks whether its executor is a `LoopExecutor`."""
-
-
-class SharedWheel(Wheel):
-    """A wheel with a cell that each method uses. So uses without the timer's lock are data races."""
-
-    __slots__ = ("uses",)
-
-    def __init__(self, player: TimerPlayer, tick_ms: int, size: int) -> None:
-        super().__init__(size, 1, player.clock.now_ms() // tick_ms)
-        self.uses: Cell[None] = player.world.sync.cell(None, "wheel")
-
-
-def _noting(method: Callable[..., object]) -> Callable[..., object]:
-    def note(self: SharedWheel, *args: object) -> object:
-        self.uses.mutate()
-        return method(self, *args)
-
-    return note
-
-
-for _name in ("link", "unlink", "put", "pop", "put_back", "size", "next_due_tick", "take_due", "clear"):
-    setattr(SharedWheel, _name, _noting(getattr(Wheel, _name)))
-
-
-class SharedTimer(IntrusiveTimer):
-    """An `IntrusiveTimer` whose flag, count of sleepers and wake-up flag are cells, so that the search for data
-    races sees each use. A use is a scheduling point if `STEPPED` names the cell."""
-
-
-class _AsCell:
-    """An attribute stored in a cell, which the first assignment creates. For `Snapshot`, the attribute is bound once
-    (`Shared`), so a run restores the contents of the cell."""
-
-    __objclass__ = Shared
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, timer: SharedTimer | None, owner: type) -> object:
-        return self if timer is None else vars(timer)[self._name].get()
-
-    def __set__(self, timer: SharedTimer, value: object) -> None:
-        if self._name in vars(timer):
-            vars(timer)[self._name].set(value)
-        else:
-            vars(timer)[self._name] = timer._sync.cell(value, f"timer.{self._name}")
-
-
-_SHARED: Final = ("closed", "sleepers", "wake_tick")
-for _name in _SHARED:
-    setattr(SharedTimer, f"_{_name}", _AsCell(_name))
-
-STEPPED: Final = frozenset(f"timer.{name}" for name in _SHARED)
-"""The cells of a `SharedTimer`."""
-
-
-class TestedGuard(Undriven):
-    """A guard without warnings. `asked` has for each call: whether the timer was driven, the number of waiting tasks,
-    and whether `Undriven` would warn."""
-
-    __slots__ = ("asked",)
-
-    def __init__(self, world: World, waiting: Callable[[], int]) -> None:
-        super().__init__("timer", waiting, world.sync)
-        self.asked: list[tuple[bool, int, bool]] = []
-
-    def tell(self, waiting: int | None = None) -> None:
-        driven, waiting = self.driven.get(), self._waiting() if waiting is None else waiting
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            super().tell(waiting)
-        self.asked.append((driven, waiting, bool(warned)))
-
-    def __del__(self) -> None: ...
-
-
-class TimerTimeline:
-    """The calls and firings in their order, for `timer_history`. `open`: by position of its begin, each call that has
-    not ended."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.ended: list[TimerCall] = []
-        self.open: dict[int, TimerCall] = {}
-        self.length = 0
-        """The number of begins and ends so far."""
-
-    def now_ms(self) -> int:
-        """The present time, without a scheduling point."""
-        return self._world.start_ms + self._world.run.now_ms
-
-    def _next(self) -> int:
-        self.length += 1
-        return self.length
-
-    def begin(self, do: str, task: str = "", timer: int = 0) -> int:
-        """Record the begin of a call. Returns its position, for `end`."""
-        at, now_ms = self._next(), self.now_ms()
-        self.open[at] = TimerCall(do, at, at, now_ms, now_ms, task, timer)
-        return at
-
-    def end(self, at: int, **said: Any) -> None:
-        """Record the end of a call. `said`: the other fields of `TimerCall`."""
-        self.ended.append(replace(self.open.pop(at), end=self._next(), end_ms=self.now_ms(), **said))
-
-    def fired(self, task: str) -> None:
-        at, now_ms = self._next(), self.now_ms()
-        self.ended.append(TimerCall("fired", at, at, now_ms, now_ms, task))
-
-    def begun(self) -> list[TimerCall]:
-        """All calls. A call that has not ended ends at its begin."""
-        return [*self.ended, *self.open.values()]
-
-    def calls(self, *, lags: bool) -> tuple[TimerCall, ...]:
-        """The calls that have ended. `lags`: a drain concurrent with an `add` may leave due tasks. (The first of two
-        adds to a bucket offers the bucket. Before the offer, a drain does not find the task of the second add.)"""
-        adds = [call for call in self.ended if lags and call.do == "add"]
-        return tuple(
-            replace(call, refused=True)
-            if call.do == "drain" and any(_overlap(add, call) for add in adds)
-            else call
-            for call in self.ended
-        )
-
-
-def _overlap(one: TimerCall, other: TimerCall) -> bool:
-    return one.begin < other.end and other.begin < one.end
-
-
 class _Whole:
     """A whole number of another type, without arithmetic."""
 
@@ -368,7 +148,7 @@ class TimerPlayer(Player):
         self.leap = end % 2
         self.kind = replace(kind, rules=replace(kind.rules, recalls=threaded == LOOP))
         off_ns = _OFF_NS[end // 4 % len(_OFF_NS)]
-        self.clock = _FirstReading(world, off_ns)
+        self.clock = FirstReading(world, off_ns)
         counts_ns = end > 1 and end // 2 % 2 == 0 and not kind.moves_clock
         self.rounds_up = counts_ns and off_ns > 0
         self.line = TimerTimeline(world)
@@ -660,9 +440,7 @@ class TimerPlayer(Player):
         answer, alone = self._alone(self.tasks[number].is_cancelled)
         calls = [call for call in self.line.begun() if call.task == name and call.do in ("add", "cancel")]
         wanted = not calls or calls[-1].do == "cancel"
-        alone = alone and not any(
-            _overlap(calls[-1], call) for call in calls if call.begin != calls[-1].begin
-        )
+        alone = alone and not any(overlap(calls[-1], call) for call in calls if call.begin != calls[-1].begin)
         at_once = self.kind.moves_clock and self.tasks[number].delay_ms <= 0
         if (alone or not calls) and not at_once and not (calls and calls[-1].error) and answer != wanted:
             self.breaks("T4", name, f"is_cancelled() is {answer} after {[call.do for call in calls[-1:]]}")
@@ -955,7 +733,7 @@ class TimerPlayer(Player):
         for drain in calls:
             if drain.do != "drain" or drain.begin_ms == drain.end_ms:
                 continue
-            if any(_overlap(end, drain) or end.do == "close" for end in ends) or "refuse" in acts:
+            if any(overlap(end, drain) or end.do == "close" for end in ends) or "refuse" in acts:
                 continue
             for add in calls:
                 if add.do != "add" or add.error or add.timer != drain.timer or add.end > drain.end:

@@ -20,6 +20,7 @@ from purgatorio.timer.interface import Timer
 from purgatorio_spec.oracle.timer_history import TimerRules
 from purgatorio_stress.explorer.races import RacingSync
 from purgatorio_stress.random_program.act import Drawn
+from purgatorio_stress.random_program.instruments import STEPPED, SharedTimer, SharedWheel
 from purgatorio_stress.random_program.player import Vocabulary, vocabulary
 from purgatorio_stress.random_program.timer_player import (
     CLOCKS_MS,
@@ -29,10 +30,7 @@ from purgatorio_stress.random_program.timer_player import (
     LONGEST_MS,
     LOOP,
     RAISING,
-    STEPPED,
     Make,
-    SharedTimer,
-    SharedWheel,
     TimerKind,
     TimerPlayer,
 )
@@ -71,7 +69,7 @@ def _intrusive(
     integers = {"integer_handles": integer_handles}
     timer = _made(make, player, tick_ms, number, wheel_size=slots, levels=1, **integers)
     if races and isinstance(timer, IntrusiveTimer):
-        timer._wheel = SharedWheel(player, tick_ms, slots)
+        timer._wheel = SharedWheel(player.world.sync, player.clock.now_ms() // tick_ms, slots)
     return timer
 
 

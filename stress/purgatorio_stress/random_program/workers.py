@@ -23,8 +23,8 @@ from purgatorio.sync import Executor, ExecutorClosed
 from purgatorio.threads import _Executor
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.random_program.act import Drawn
+from purgatorio_stress.random_program.instruments import Loop
 from purgatorio_stress.random_program.player import Planned, PlannedExit, Player, vocabulary
-from purgatorio_stress.random_program.timer_player import Loop
 from purgatorio_stress.scenario.world import World
 
 _THREADED, _QUEUED, _LOOP, _DIRECT = 0, 1, 2, 3
