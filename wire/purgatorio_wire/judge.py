@@ -43,8 +43,7 @@ from purgatorio_wire.clause.cut_connection import cut_connections, unread_answer
 from purgatorio_wire.clause.exchange import about_all, answered_once, decodes, in_order, one_at_a_time
 from purgatorio_wire.clause.fetch import at_followers, compacted, fetches, sessions, turns
 from purgatorio_wire.clause.group_description import coordinators, described
-from purgatorio_wire.clause.group_responses import coordinator_away, failed, refused_at_sight, standings
-from purgatorio_wire.clause.membership import memberships
+from purgatorio_wire.clause.membership import coordinator_away, failed, memberships, refused_at_sight
 from purgatorio_wire.clause.produce import back_in_sync, produces
 from purgatorio_wire.clause.quota import quotas, quotas_described
 from purgatorio_wire.clause.rebalance import rebalances
@@ -170,8 +169,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("R2 R5 R6 R8", _of_topics(coordinated)),
     ("S1 S2 S3 S4 S5 S6 S7 S8 S9", _of_topics(shared)),
     ("G1 G2 G3 G4 G5 G6 G7 G8", _of_groups(rebalances)),
-    ("G0 G3 G7 G8 G9 G10", _of_groups(memberships)),
-    ("G3 G8 G9 G10 G12 R7", _of_groups(standings)),
+    ("G0 G3 G7 G8 G9 G10 G12 R7", _of_groups(memberships)),
     ("G4 G8 G11", _of_groups(static_members)),
     ("G13", _of_groups(described)),
     ("G13", lambda wire, scene, topics: coordinators(scene)),

@@ -1,12 +1,28 @@
-"""The clauses G0, G3 and G7 to G10: the membership of a group (member ids, heartbeats, sessions, LeaveGroup)."""
+"""The clauses G0, G3, G7 to G10, G12: the members of a group, and the error code of each response to a client, by its
+standing in the group.
 
+    the client                        | heartbeat    | sync | commit     | join | leave
+    is unknown, or has only an id     | 25           | 25   | 25 (or 22) | -    | 0 (an id), 25
+    has left, or was removed          | 25           | 25   | 25 (or 22) | 25   | 25
+    is a member in a rebalance        | 27           | 27   | 0          |      | 0
+    is a member with an assignment    | 0 (or 27)    | G5   | 0          |      | 0
+    names another protocol            |              | 23   |            | 23   |
+
+The numbers are Kafka's error codes: 22 ILLEGAL_GENERATION, 23 INCONSISTENT_GROUP_PROTOCOL, 25 UNKNOWN_MEMBER_ID, 27
+REBALANCE_IN_PROGRESS. The clause R7 judges a commit with a transaction (KIP-447). A client is judged only if its state
+is certain from before its request until the response. The heartbeats of the others show when a member was removed.
+"""
+
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import Final
 
-from purgatorio_wire.history.bound import EARLY_NS, MS
+from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
     after,
+    answered_with,
     broken,
     checked,
     in_time,
@@ -21,28 +37,177 @@ from purgatorio_wire.history.group import (
     ILLEGAL_GENERATION,
     JOIN_GAP_NS,
     MEMBER_ID_REQUIRED,
+    NO_SUCH_GROUP,
     OTHER_PROTOCOL,
     REBALANCING,
     UNKNOWN_MEMBER,
     Generation,
     Group,
-    no_member,
-    refused,
 )
-from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, items
+from purgatorio_wire.history.history import (
+    COMMITS,
+    END_OF_TIME,
+    LOADING,
+    OF_2_0,
+    Exchange,
+    Scene,
+    integer,
+    items,
+)
 from purgatorio_wire.history.violation_kind import Way
+
+INVALID_GROUP, INVALID_SESSION = 24, 26
+FAILED: Final = -1
+"""UNKNOWN_SERVER_ERROR: an error that the broker did not expect."""
+_PROMISED: Final = {
+    "join_group": "G4", "sync_group": "G5", "heartbeat": "G10", "leave_group": "G8", "offset_commit": "G12",
+    "txn_offset_commit": "R7",
+}  # fmt: skip
+"""The clause of each request."""
+_LOADING: Final = {"heartbeat": 0, "sync_group": REBALANCING}
+"""Answers of Kafka while a group is loading, other than the error COORDINATOR_LOAD_IN_PROGRESS."""
+_THERE: Final = frozenset({0, REBALANCING, MEMBER_ID_REQUIRED})
+"""Other answers of a coordinator that has the group."""
+_OF_A_MEMBER: Final = {"heartbeat": "G10", "leave_group": "G8"}
+"""Requests that write nothing, so an unavailable log of the coordinator is no reason to refuse them."""
 
 
 def memberships(group: Group) -> Rows:
-    """All rows of the members of a group. If a member is static, only leaving members and silent members are judged."""
+    """All rows of the members of a group. If a member is static, only those that leave, are silent, or have left."""
     yield from _leaving(group)
     yield from _sessions(group)
     yield from _still_there(group)
-    if group.static:
+    gone = dict(_gone(group))
+    yield from _without_standing(group, gone)
+    for one in group.leaves:
+        yield from _left_with(group, one, gone)
+    yield from _of_nobody(group)
+    if not group.static:
+        yield from _member_ids(group)
+        yield from _of_members(group, gone)
+
+
+def _without_standing(group: Group, gone: dict[str, int]) -> Rows:
+    """G9: a client is refused that certainly is no member: the group does not exist yet (a commit without a generation
+    creates it), the client has left or was removed, it has only an id, or an id that the broker did not issue. A commit
+    without a member id is refused if the group has members, and a JoinGroup without a protocol, or a protocol type.
+    Kafka accepts any heartbeat while a group is loading, so the group must have been seen loaded."""
+    loaded_t = min((join.ended_t for join in group.joins), default=END_OF_TIME)
+    first_t = min((x.t for x in (*group.joins, *group.nobodys)), default=END_OF_TIME)
+    for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.leaves):
+        stranger = not group.static and not group.issued.keys() & {*(one.leavers or [one.member])}
+        early = one.answer_t is not None and one.answer_t < first_t and one.error != _LOADING.get(one.api)
+        if early or (stranger and one.t >= loaded_t) or (one.answer_t and _is_out(group, one, gone)):
+            yield no_member(group, one)
+    for one in group.joins:
+        if one.answer_t is not None and one.member and one.t >= gone.get(one.member, END_OF_TIME):
+            yield no_member(group, one)
+        if not one.member and one.names_no_protocol:
+            yield refused(group.bounds, one, OTHER_PROTOCOL)
+    for one in group.nobodys:
+        current = group.current(one)
+        if not group.static and current is not None and group.staying(current, one.until_t):
+            yield refused(group.bounds, one, UNKNOWN_MEMBER)
+
+
+def _is_out(group: Group, one: Exchange, gone: dict[str, int]) -> bool:
+    """Whether the client of a Heartbeat, SyncGroup or OffsetCommit has left, was removed, or has only an id."""
+    first = group.issued.get(one.member)
+    if one.leavers or one.t >= gone.get(one.member, END_OF_TIME):
+        return not one.leavers
+    if group.static or first is None or first.error != MEMBER_ID_REQUIRED or first.ended_t > one.t:
+        return False
+    return not any(x.member == one.member and x.t <= one.until_t for x in group.joins)
+
+
+def _of_members(group: Group, gone: dict[str, int]) -> Rows:
+    """The requests of members of the current generation that certainly are in the group."""
+    for one in (
+        *group.heartbeats, *group.syncs, *group.commits, *group.unnumbered, *group.held, *group.joins,
+    ):  # fmt: skip
+        current, member = group.current(one), one.member
+        if one.answer is None or current is None or member not in current.members:
+            continue
+        its_own = one.number == current.number
+        if its_own and not group.disturbed(current, one.until_t):
+            yield from _undisturbed(group, current, one)
+        if not group.steady(member, current, one):
+            continue
+        if one.api != "join_group" and not its_own:
+            # Kafka answers so to syncs while a group is loading.
+            if one.api != "sync_group" or one.error != REBALANCING:
+                yield refused(group.bounds, one, ILLEGAL_GENERATION)
+            continue
+        if one.error == UNKNOWN_MEMBER:
+            why = "although the member sent a request in time"
+            yield broken(
+                "G10", "removed-too-early", one, "the client stays a member", f"{named(UNKNOWN_MEMBER)}, {why}",
+            )  # fmt: skip
+            continue
+        if one.api == "heartbeat":
+            yield from _beat(group, current, member, one)
+        asked = [x for x in group.joins if x.member == member and x.t <= one.until_t]
+        rejoins = asked and asked[-1] is not current.members[member]
+        if its_own and not rejoins and one.t < gone.get(member, END_OF_TIME):
+            yield from _in_its_generation(group, current, one)
+
+
+def _in_its_generation(group: Group, current: Generation, one: Exchange) -> Rows:
+    """A Heartbeat, SyncGroup or OffsetCommit of a member, which names its generation."""
+    if one.api == "txn_offset_commit":
+        yield answered_with(
+            "R7", "refused", one, one.error, 0, ": a member commits in the current generation"
+        )
+    elif current.other_protocol(one.body):
+        yield refused(group.bounds, one, OTHER_PROTOCOL)
+    elif group.rebalances(current, one):
+        about = ": a rebalance waits for this member"
+        if one.api == "offset_commit":
+            yield answered_with("G12", "refused", one, one.error, 0, about)
+        else:
+            yield answered_with("G3", "other-answer", one, one.error, REBALANCING, about)
+    elif one.api == "heartbeat":
+        right = one.error in (0, REBALANCING)
+        yield checked("G10", "refused", one, right, "no error: the client is a member", named(one.error))
+    elif one.api == "offset_commit" and any(
+        sync.member == current.leader and sync.answered and (sync.answer_t or 0) <= one.t
+        for sync in current.syncs
+    ):
+        yield answered_with("G12", "refused", one, one.error, 0, ": a member that has its assignment commits")
+
+
+def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
+    """Requests while no rebalance can have begun. Before the leader's SyncGroup, an OffsetCommit is refused."""
+    if one.api == "heartbeat":
+        told = one.error != 0
+        yield checked("G3", "rebalance-without-cause", one, not told, "no rebalance", named(one.error))
+    until = one.until_t
+    if one.api == "offset_commit" and all(x.member != current.leader or x.t > until for x in current.syncs):
+        yield refused(group.bounds, one, REBALANCING)
+
+
+def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Rows:
+    assert beat.answer_t is not None
+    bounds = group.bounds
+    allowed_ns = bounds.allowed_ns(beat.t - bounds.declared.late_ms * MS, beat.answer_t)
+    began = current.members[member].answer_t or beat.t
+    outlived = beat.t > began + group.session_ms(member) * MS
+    waiting = [
+        join for join in group.joins
+        if join.member and join.member != member and join not in current.joins and join.t > current.first_t
+        and join.t + allowed_ns <= beat.t and join.ended_t > beat.answer_t
+        and join.watched_t > beat.answer_t
+    ]  # fmt: skip
+    if waiting and beat.error != REBALANCING:
+        allowed = f"{named(REBALANCING)}: a JoinGroup has waited for {after(beat.t, waiting[0].t)}"
+        late = (waiting[0].t, beat.answer_t)
+        seen = named(beat.error)
+        yield late_row("G3", "rebalance-not-reported", beat, allowed, seen, late, *waiting[0].events)
         return
-    yield from _member_ids(group)
-    yield from _strangers(group)
-    yield from _heartbeats(group)
+    if waiting:
+        yield kept("G3", "rebalance-not-reported")
+    if outlived and (waiting or not group.triggers(current, beat.answer_t)):
+        yield kept("G10", "removed-too-early")
 
 
 def _member_ids(group: Group) -> Rows:
@@ -102,80 +267,6 @@ def _forgotten(group: Group, one: Exchange, allowed: str) -> Row:
     row = broken("G0", "new-id-unknown", one, allowed, named(one.error))
     there = current is not None and group.staying(current, one.until_t)
     return row if there else now_and_then(row, one)
-
-
-def _strangers(group: Group) -> Rows:
-    """G9: a client without an id is refused; so is a commit without a member id if the group has members. Kafka
-    accepts any heartbeat while a group is loading, so the group must have been seen loaded."""
-    issued = group.issued
-    loaded_t = min((join.ended_t for join in group.joins), default=END_OF_TIME)
-    for one in (*group.heartbeats, *group.syncs, *group.commits, *group.held, *group.leaves):
-        if one.t >= loaded_t and not issued.keys() & {*(one.leavers or [one.member])}:
-            yield no_member(group, one)
-    for one in group.nobodys:
-        current, until = group.current(one), one.until_t
-        if current is not None and group.staying(current, until):
-            yield refused(group.bounds, one, UNKNOWN_MEMBER)
-
-
-def _heartbeats(group: Group) -> Rows:
-    """G3 (REBALANCE_IN_PROGRESS), G9 (wrong generations) and G10 (a member with heartbeats in time stays)."""
-    for beat in (
-        *group.heartbeats, *group.syncs, *group.commits, *group.unnumbered, *group.held, *group.joins,
-    ):  # fmt: skip
-        member, number = beat.member, beat.number
-        current = group.current(beat)
-        if beat.answer is None or current is None or member not in current.members:
-            continue
-        if number == current.number and not group.disturbed(current, beat.until_t):
-            yield from _undisturbed(group, current, beat)
-        if not group.steady(member, current, beat):
-            continue
-        if beat.api != "join_group" and number != current.number:
-            # Kafka answers so to syncs while a group is loading.
-            if beat.api != "sync_group" or beat.error != REBALANCING:
-                yield refused(group.bounds, beat, ILLEGAL_GENERATION)
-        elif beat.error == UNKNOWN_MEMBER:
-            why = "although the member sent a request in time"
-            yield broken(
-                "G10", "removed-too-early", beat, "the client stays a member", f"{named(UNKNOWN_MEMBER)}, {why}",
-            )  # fmt: skip
-        elif beat.api == "heartbeat":
-            yield from _beat(group, current, member, beat)
-
-
-def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
-    """Requests while no rebalance can have begun. Before the leader's SyncGroup, an OffsetCommit is refused."""
-    if one.api == "heartbeat":
-        told = one.error != 0
-        yield checked("G3", "rebalance-without-cause", one, not told, "no rebalance", named(one.error))
-    until = one.until_t
-    if one.api == "offset_commit" and all(x.member != current.leader or x.t > until for x in current.syncs):
-        yield refused(group.bounds, one, REBALANCING)
-
-
-def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Rows:
-    assert beat.answer_t is not None
-    bounds = group.bounds
-    allowed_ns = bounds.allowed_ns(beat.t - bounds.declared.late_ms * MS, beat.answer_t)
-    began = current.members[member].answer_t or beat.t
-    outlived = beat.t > began + group.session_ms(member) * MS
-    waiting = [
-        join for join in group.joins
-        if join.member and join.member != member and join not in current.joins and join.t > current.first_t
-        and join.t + allowed_ns <= beat.t and join.ended_t > beat.answer_t
-        and join.watched_t > beat.answer_t
-    ]  # fmt: skip
-    if waiting and beat.error != REBALANCING:
-        allowed = f"{named(REBALANCING)}: a JoinGroup has waited for {after(beat.t, waiting[0].t)}"
-        late = (waiting[0].t, beat.answer_t)
-        seen = named(beat.error)
-        yield late_row("G3", "rebalance-not-reported", beat, allowed, seen, late, *waiting[0].events)
-        return
-    if waiting:
-        yield kept("G3", "rebalance-not-reported")
-    if outlived and (waiting or not group.triggers(current, beat.answer_t)):
-        yield kept("G10", "removed-too-early")
 
 
 def _sessions(group: Group) -> Rows:
@@ -313,3 +404,141 @@ def _leaving(group: Group) -> Rows:
             yield _told(
                 group, "G8", "leave-without-rebalance", leave, leave.answer_t, beats, session_ms, promise
             )
+
+
+def _gone(group: Group) -> Iterator[tuple[str, int]]:
+    """The members that have certainly left, or received UNKNOWN_MEMBER_ID, and since when. A static one may have
+    returned."""
+    for one in sorted(group.leaves, key=lambda one: -(one.answer_t or 0)):
+        if one.answer_t is not None:
+            yield from (
+                (member, one.answer_t) for member, error in one.left_with.items() if not error and member
+            )
+    if group.static:
+        return
+    members = {x.given: x.ended_t for x in group.joins if x.answered}
+    told = [x for x in (*group.heartbeats, *group.syncs, *group.commits) if x.error == UNKNOWN_MEMBER]
+    for one in sorted(told, key=lambda one: -(one.answer_t or 0)):
+        if one.t > members.get(one.member, END_OF_TIME) and not any(
+            one.member in leave.left_with for leave in group.leaves
+        ):
+            yield one.member, one.ended_t
+
+
+def _left_with(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
+    """Each member that a LeaveGroup names gets its own result."""
+    if one.answer_t is None or (one.error and one.version >= 3 and not one.left_with):
+        return
+    current = group.current(one)
+    for member, error in one.left_with.items():
+        issued = group.issued.get(member)
+        if one.t >= gone.get(member, END_OF_TIME):
+            yield answered_with(
+                "G9", "second-leave-accepted", one, error, UNKNOWN_MEMBER, f" for {member}, a member that has left",
+            )  # fmt: skip
+        elif issued is None and member and not group.static:
+            yield answered_with("G9", "leave-of-unknown-member", one, error, UNKNOWN_MEMBER, f" for {member}")
+        elif issued is None or group.static or _other_leave(group, one, member):
+            continue
+        elif any(x.member == member and x.t <= one.answer_t for x in group.joins) or not issued.error:
+            if current is not None and member in current.members and group.steady(member, current, one):
+                yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, a member")
+        elif issued.ended_t <= one.t and one.answer_t < issued.id_over_t() - EARLY_NS:
+            yield answered_with(
+                "G8", "leave-refused", one, error, 0, f" for {member}, a client that got a member id"
+            )
+
+
+def _other_leave(group: Group, one: Exchange, member: str) -> bool:
+    """Whether another LeaveGroup named this member before the response."""
+    return any(x is not one and x.t <= (one.answer_t or 0) and member in x.left_with for x in group.leaves)
+
+
+def _of_nobody(group: Group) -> Rows:
+    """G12: a group without members accepts a commit without a generation, so that tools can reset offsets. All clients
+    that got a member id must have left. Otherwise such a client may be a member, or a rebalance may wait for it."""
+    for one in group.nobodys:
+        until = one.ended_t
+        asked = [x for x in group.joins if x.t <= until and x.error in (0, MEMBER_ID_REQUIRED)]
+        if group.static or one.error not in (0, UNKNOWN_MEMBER, ILLEGAL_GENERATION):
+            continue
+        if all(x.answer is not None and group.gone_by(x.given, one.t) for x in asked):
+            yield answered_with(
+                "G12", "empty-group-refused", one, one.error, 0,
+                ": the group has no members, so any client can commit",
+            )  # fmt: skip
+
+
+def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
+    """The row of G9: the request is refused at once with one of `errors`. A commit that gets REBALANCE_IN_PROGRESS has
+    its own cause."""
+    wanted = " or ".join(named(error) for error in errors)
+    row = in_time(bounds, "G9", "refused-late", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
+    told = one.error == REBALANCING and one.api in COMMITS
+    return row.but(
+        one.error in errors,
+        "refused-as-rebalancing" if told else "not-refused",
+        one,
+        wanted,
+        named(one.error),
+    )
+
+
+def no_member(group: Group, one: Exchange) -> Row:
+    """The row of G9 for a client that is no member. A group without members may be removed (see G0). A commit with its
+    generation then gets ILLEGAL_GENERATION, or (Kafka 4, version 9) GROUP_ID_NOT_FOUND. For a commit with a
+    transaction, Kafka up to 3.9 creates the group, and then does not find the member."""
+    current = group.current(one)
+    there = current is not None and group.staying(current, one.until_t)
+    if one.api not in COMMITS or there:
+        return refused(group.bounds, one, UNKNOWN_MEMBER)
+    plain = (NO_SUCH_GROUP,) if one.api == "offset_commit" and one.version >= 9 else ()
+    return refused(group.bounds, one, UNKNOWN_MEMBER, ILLEGAL_GENERATION, *plain)
+
+
+def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
+    """G9: a group without a name, and a session timeout outside the broker's bounds, are refused. G0: a session timeout
+    inside the bounds is not refused."""
+    least, most = bounds.declared.session_least_ms, bounds.declared.session_most_ms
+    for one in scene.of("join_group", "sync_group", "heartbeat", "leave_group"):
+        if one.unread or one.throttled_ms or one.error in LOADING or one.error in {29, 30, 31}:
+            continue
+        if one.body.get("group_id") == "" and one.version < OF_2_0[one.api]:
+            continue  # Kafka before 2.0 accepts an empty group id
+        if one.body.get("group_id") == "":
+            yield refused(bounds, one, INVALID_GROUP)
+        elif bounds.declared.refuses_session(one.session_asked_ms):
+            yield refused(bounds, one, INVALID_SESSION)
+        elif one.error == INVALID_SESSION and None not in (least, most):
+            seen = f"{named(INVALID_SESSION)} for {one.session_asked_ms} ms"
+            yield broken("G0", "session-refused", one, f"a session of {least} to {most} ms", seen)
+
+
+def coordinator_away(scene: Scene) -> Rows:
+    """G8 and G10: no client gets an error such as COORDINATOR_NOT_AVAILABLE while the coordinator answers other
+    requests of the group. The coordinator may have moved for a while. So a series of these errors, without another
+    response in between, counts as one late row."""
+    for held in scene.by_group().values():
+        there = [x for x in held if x.error in _THERE and x.error != _LOADING.get(x.api)]
+        for one in held:
+            if one.error not in LOADING or one.api not in _OF_A_MEMBER:
+                continue
+            since = max((x.answer_t for x in there if x.answer_t and x.answer_t <= one.t), default=None)
+            until = min(
+                (x.answer_t for x in there if x.answer_t and x.t >= (one.answer_t or 0)), default=None
+            )
+            if since is not None and until is not None:
+                allowed = "an answer: the coordinator answered other requests of the group before and after"
+                clause, late = _OF_A_MEMBER[one.api], (since, until)
+                yield late_row(clause, "coordinator-unavailable", one, allowed, named(one.error), late)
+
+
+def failed(scene: Scene) -> Rows:
+    """No request about a group gets UNKNOWN_SERVER_ERROR, because this error does not say whether the request was
+    carried out. One error is only a late row."""
+    for held in scene.by_group().values() if scene.name else ():
+        for one in held:
+            if one.error == FAILED and one.answer_t is not None:
+                clause, late = _PROMISED.get(one.api, "G13"), (one.t, one.answer_t)
+                allowed = "an answer, or an error that names the cause"
+                yield late_row(clause, "unknown-server-error", one, allowed, named(FAILED), late)

@@ -13,9 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
-from purgatorio_wire.history.finding import Row, in_time, named
 from purgatorio_wire.history.history import (
-    COMMITS,
     END_OF_TIME,
     EXCUSED,
     LOADING,
@@ -332,33 +330,6 @@ class Group:
         if not begun or begun[-1].last_t > one.t:
             return None
         return begun[-1]
-
-
-def refused(bounds: Bounds, one: Exchange, *errors: int) -> Row:
-    """The row of G9: the request is refused at once with one of `errors`. A commit that gets REBALANCE_IN_PROGRESS has
-    its own cause."""
-    wanted = " or ".join(named(error) for error in errors)
-    row = in_time(bounds, "G9", "refused-late", one, one.t, JOIN_GAP_NS, f"{wanted} at once:")
-    told = one.error == REBALANCING and one.api in COMMITS
-    return row.but(
-        one.error in errors,
-        "refused-as-rebalancing" if told else "not-refused",
-        one,
-        wanted,
-        named(one.error),
-    )
-
-
-def no_member(group: Group, one: Exchange) -> Row:
-    """The row of G9 for a client that is no member. A group without members may be removed (see G0). A commit with its
-    generation then gets ILLEGAL_GENERATION, or (Kafka 4, version 9) GROUP_ID_NOT_FOUND. For a commit with a
-    transaction, Kafka up to 3.9 creates the group, and then does not find the member."""
-    current = group.current(one)
-    there = current is not None and group.staying(current, one.until_t)
-    if one.api not in COMMITS or there:
-        return refused(group.bounds, one, UNKNOWN_MEMBER)
-    plain = (NO_SUCH_GROUP,) if one.api == "offset_commit" and one.version >= 9 else ()
-    return refused(group.bounds, one, UNKNOWN_MEMBER, ILLEGAL_GENERATION, *plain)
 
 
 def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
