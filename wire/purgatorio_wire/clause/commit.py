@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple, Self
 
 from purgatorio_wire.history.bound import MS, PATIENCE_TIMES, Bounds
-from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named
+from purgatorio_wire.history.finding import Rows, answered_with, broken, error_is, kept, named
 from purgatorio_wire.history.history import (
     BUSY,
     COMMITS,
@@ -174,8 +174,7 @@ def _stable(one: Exchange, error: int, within: list[_Within], plain: list[_Commi
     may_be = any(x.t <= until and one.t < x.late_t for x in within)
     may_be = may_be or any(x.t <= until and one.t < x.done_t for x in plain)
     if surely and error not in BUSY:
-        right = error == UNSTABLE
-        yield checked("R7", "unstable", one, right, named(UNSTABLE), named(error))
+        yield error_is("R7", "unstable", one, error, UNSTABLE)
     elif error == UNSTABLE and not (may_be and one.body.get("require_stable")):
         yield broken(
             "R7", "unstable", one, "an offset, because no commit of this partition is in progress", named(error),

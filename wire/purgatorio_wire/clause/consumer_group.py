@@ -27,7 +27,7 @@ from purgatorio_wire.clause.group_description import (
     SUBSCRIBED,
 )
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Timed
-from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, kept, named, timed
+from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, error_is, kept, named, timed
 from purgatorio_wire.history.group import ILLEGAL_GENERATION, REBALANCING
 from purgatorio_wire.history.history import (
     ALTERS,
@@ -99,6 +99,8 @@ REFRESHED_NS: Final = 10_000 * MS
 """Kafka matches new topics with regular expressions at most once in this time."""
 IDLE_NS: Final = 1000 * MS
 """The clause does not wait for a member without a heartbeat for this time."""
+
+NO_MEMBER: Final = ": the client is no member"
 
 Owned = frozenset[tuple[str, int]]
 """Partitions by topic id and number."""
@@ -311,17 +313,13 @@ class _Group:
         if error == NO_GROUP and any(one.classic for one in self.members.values()):
             return  # a broker may be set up not to migrate the group
         if member is None and epoch != JOINS:
-            right = self._tells_a_stranger(error, NO_GROUP)
-            yield checked(
-                "G15", "unknown-member", one, right, f"{named(UNKNOWN_MEMBER)}: the client is no member",
-                named(error),
-            )  # fmt: skip
+            yield error_is("G15", "unknown-member", one, error, self._for_strangers(NO_GROUP), NO_MEMBER)
         elif member is not None and error == UNKNOWN_MEMBER and one.ended_t >= self._outs(member)[0]:
             yield kept("G15", "not-removed")
             yield from self._gone(name, one)
         elif member is not None and epoch > 0 and not self._names_epoch(member, one):
-            allowed = f"{named(FENCED_EPOCH)}: the epoch of the member is {member.epoch}"
-            yield checked("G15", "wrong-argument-accepted", one, error == FENCED_EPOCH, allowed, named(error))
+            about = f": the epoch of the member is {member.epoch}"
+            yield error_is("G15", "wrong-argument-accepted", one, error, FENCED_EPOCH, about)
         elif error:
             why = (
                 "the member joins"
@@ -399,18 +397,18 @@ class _Group:
                 seen = f"{len(told or ())} partitions, epoch {now}"
                 yield checked("G11", "other-assignment", one, right, allowed, seen)
 
-    def _tells_a_stranger(self, error: int, *removed: int) -> bool:
-        """Whether the error is right for a client that is no member. A broker may remove a group without members: then
-        the errors `removed` are right too."""
-        return error == UNKNOWN_MEMBER or (error in removed and not self.members)
+    def _for_strangers(self, *removed: int) -> set[int]:
+        """The errors for a client that is no member. A broker may remove a group without members: then the errors
+        `removed` are right too."""
+        return {UNKNOWN_MEMBER, *(() if self.members else removed)}
 
     def _committed(self, one: Exchange) -> Rows:
         """G15, for an OffsetCommit. From 4.3 on, an earlier epoch may commit the partitions that the member has owned
         since (KIP-1251)."""
         member, epoch, error = self.members.get(one.member), one.number, one.error
         if member is None:
-            wanted = error if self._tells_a_stranger(error, ILLEGAL_GENERATION, NO_GROUP) else UNKNOWN_MEMBER
-            yield answered_with("G15", "unknown-member", one, error, wanted, ": the client is no member")
+            wanted = self._for_strangers(ILLEGAL_GENERATION, NO_GROUP)
+            yield answered_with("G15", "unknown-member", one, error, wanted, NO_MEMBER)
         elif epoch < 0 or member.away or one.ended_t >= self._outs(member)[0]:
             return
         elif epoch == member.epoch:
@@ -549,19 +547,19 @@ class _Group:
 
     def _looked(self, one: Exchange) -> Rows:
         """G15, for an OffsetFetch that names a member and its epoch. Others may look without."""
-        for asked, told in asked_and_told(one):
+        for asked, answer in asked_and_told(one):
             name, epoch = text(asked, "member_id"), integer(asked, "member_epoch", -1)
             if text(asked, "group_id") != self.name or not name:
                 continue
-            member, error = self.members.get(name), integer(told, "error_code")
+            member, error = self.members.get(name), integer(answer, "error_code")
             if member is None:
-                right = self._tells_a_stranger(error, 0, NO_GROUP)
-                allowed = f"{named(UNKNOWN_MEMBER)}: the client is no member"
-                yield checked("G15", "unknown-member", one, right, allowed, named(error))
+                yield error_is(
+                    "G15", "unknown-member", one, error, self._for_strangers(0, NO_GROUP), NO_MEMBER
+                )
             elif not member.away and one.ended_t < self._outs(member)[0]:
-                wanted, about = 0 if epoch == member.epoch else STALE, f"the epoch is {member.epoch}"
+                wanted = 0 if epoch == member.epoch else STALE
                 cause: Way = "wrong-argument-accepted" if wanted else "refused"
-                yield checked("G15", cause, one, error == wanted, f"{named(wanted)}: {about}", named(error))
+                yield error_is("G15", cause, one, error, wanted, f": the epoch is {member.epoch}")
 
     def _taken(self, name: str, epoch: int, one: Exchange, returns: _Member | None = None) -> Rows:
         if epoch == AWAY and (goes := self.members[name]).instance:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
-from purgatorio_wire.history.finding import Row, Rows, broken, checked, kept, named, timed
+from purgatorio_wire.history.finding import Rows, broken, checked, error_is, kept, named, timed
 from purgatorio_wire.history.history import (
     BUSY,
     END_OF_TIME,
@@ -41,7 +41,6 @@ from purgatorio_wire.history.transaction import (
     renews,
     went_well,
 )
-from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 INVALID_REQUEST, INVALID_STATE, UNKNOWN_ID, ABORTABLE = 42, 48, 49, 120
@@ -59,12 +58,10 @@ def coordinated(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """The occasions are the requests about transactional ids, and the ends of transactions."""
     for one in scene.of(INIT):
         if one.body.get("transactional_id") == "" and one.got is not None:
-            yield _refused("R5", "init-refused", one, error_of(one), {INVALID_REQUEST}, ": the id is empty")
+            yield error_is("R5", "init-refused", one, error_of(one), INVALID_REQUEST, ": the id is empty")
     for one in scene.of(END, *BEGINS):
         if not name_of(one) and one.got is not None and error_of(one) not in (*LOADING, *EXCUSED):
-            yield _refused(
-                "R6", "unknown-producer", one, error_of(one), {INVALID_REQUEST}, ": the id is empty"
-            )
+            yield error_is("R6", "unknown-producer", one, error_of(one), INVALID_REQUEST, ": the id is empty")
     for asked in by_name(scene.exchanges).values():
         for one in asked:
             if one.got is not None and not one.throttled_ms and not any(_beside(one, x) for x in asked):
@@ -97,8 +94,8 @@ def _told(bounds: Bounds, one: Exchange, before: Sequence[Exchange]) -> Rows:
         return
     by, now = producer_of(one.body), producer_of(made[-1].got) if made else None
     if not inits:
-        yield _refused(
-            "R6", "unknown-producer", one, error, {UNKNOWN_ID}, ": no producer has the transactional id"
+        yield error_is(
+            "R6", "unknown-producer", one, error, UNKNOWN_ID, ": no producer has the transactional id"
         )
     elif now is not None and by != now:
         if error == CONCURRENT or adds_itself(one):
@@ -109,7 +106,7 @@ def _told(bounds: Bounds, one: Exchange, before: Sequence[Exchange]) -> Rows:
             return
         known = any(by == producer_of(x.got) for x in made)
         why = ": a newer producer has the transactional id" if known else ": no producer got this producer id"
-        yield _refused(
+        yield error_is(
             "R5" if known else "R6", "not-fenced" if known else "unknown-producer", one, error, FENCED, why
         )
     elif made and not any(x.t > made[-1].t and (x.api == INIT or x.got is None) for x in before):
@@ -131,7 +128,7 @@ def _initialized(bounds: Bounds, one: Exchange, error: int, before: Sequence[Exc
     most_ms = bounds.declared.transaction_most_ms or 1 << 31
     if not 0 < integer(one.body, "transaction_timeout_ms") <= most_ms and error not in (CONCURRENT, *BUSY):
         about = f": the transaction timeout is not from 1 to {most_ms} ms"
-        yield _refused("R5", "init-refused", one, error, {TOO_LONG}, about)
+        yield error_is("R5", "init-refused", one, error, TOO_LONG, about)
         return
     if error in (CONCURRENT, TOO_LONG, *BUSY):
         return
@@ -142,7 +139,7 @@ def _initialized(bounds: Bounds, one: Exchange, error: int, before: Sequence[Exc
             right, told = not error and again == former[-1], f"{named(error)}, epoch {again.epoch}"
             yield checked("R5", "sent-again", one, right, wanted, told, *before[-1].events)
         elif before[-1].api == INIT and (by in former or by.id not in {x.id for x in former}):
-            yield _refused(
+            yield error_is(
                 "R5", "not-fenced", one, error, FENCED, ": another producer has the transactional id"
             )
         return
@@ -170,20 +167,16 @@ def _mine(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
         return
     if begins(one):
         if error != CONCURRENT and error not in NO_SUCH_PART:
-            right = not error
-            yield checked("R6", "begin-refused", one, right, "no error", named(error))
+            yield error_is("R6", "begin-refused", one, error, 0)
     elif done and begins(done[-1]):
         if error != CONCURRENT:
-            right = not error
-            yield checked("R6", "end-refused", one, right, "no error", named(error))
+            yield error_is("R6", "end-refused", one, error, 0)
     elif not done:
-        yield _refused(
-            "R6", "without-a-transaction", one, error, {INVALID_STATE}, ": there is no transaction"
-        )
+        yield error_is("R6", "without-a-transaction", one, error, INVALID_STATE, ": there is no transaction")
     elif error != CONCURRENT:
         same = done[-1].body.get("committed") == one.body.get("committed")
         why = ", as for the first EndTxn" if same else ": the transaction has ended in the other way"
-        yield _refused("R6", "end-after-end", one, error, {0} if same else {INVALID_STATE}, why)
+        yield error_is("R6", "end-after-end", one, error, 0 if same else INVALID_STATE, why)
 
 
 def _renewed(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
@@ -202,16 +195,14 @@ def _renewed(one: Exchange, error: int, since: Sequence[Exchange]) -> Rows:
         allowed = f"no error, and an epoch above {by.epoch} or another producer id"
         yield checked("R8", "not-a-new-epoch", one, right, allowed, f"{named(error)}, epoch {now.epoch}")
     elif not begun:
-        yield _refused(
-            "R8", "without-a-transaction", one, error, {INVALID_STATE}, ": there is no transaction"
-        )
+        yield error_is("R8", "without-a-transaction", one, error, INVALID_STATE, ": there is no transaction")
 
 
 def _ended_again(one: Exchange, error: int, ended: Exchange, since: Sequence[Exchange]) -> Rows:
     """R8, for an EndTxn that is sent again with its former epoch. `since`: the requests that began the next
     transaction."""
     if any(map(went_well, since)):
-        yield _refused(
+        yield error_is(
             "R8", "not-fenced", one, error, FENCED, ": the producer has begun its next transaction"
         )
     elif since:
@@ -222,8 +213,8 @@ def _ended_again(one: Exchange, error: int, ended: Exchange, since: Sequence[Exc
         told = f"{named(error)}, epoch {seen.epoch}"
         yield checked("R8", "repeated-end", one, not error and seen == now, allowed, told, *ended.events)
     else:
-        yield _refused(
-            "R8", "end-after-end", one, error, {INVALID_STATE}, ": the transaction has ended in the other way"
+        yield error_is(
+            "R8", "end-after-end", one, error, INVALID_STATE, ": the transaction has ended in the other way"
         )
 
 
@@ -292,13 +283,6 @@ def _described(one: Exchange, each: Transaction, topics: Topics, starts_ms: set[
 def _is_of(said: Body, by: ProducerEpoch) -> bool:
     """Whether a description names this producer. ListTransactions lists no epochs."""
     return integer(said, "producer_id") == by.id and integer(said, "producer_epoch", by.epoch) == by.epoch
-
-
-def _refused(
-    clause: str, cause: Way, one: Exchange, error: int, wanted: set[int] | frozenset[int], about: str
-) -> Row:
-    allowed = f"{' or '.join(map(named, sorted(wanted)))}{about}"
-    return checked(clause, cause, one, error in wanted, allowed, named(error))
 
 
 def _ends(bounds: Bounds, scene: Scene, each: Transaction) -> Rows:

@@ -23,6 +23,7 @@ from purgatorio_wire.history.finding import (
     broken,
     checked,
     deleted,
+    error_is,
     in_time,
     kept,
     late_row,
@@ -405,9 +406,8 @@ class Fetching:
             return
         for a in self.asked:
             if a.offset < a.log.low_at(read_t):
-                allowed = f"{named(OUT_OF_RANGE)}: the records were deleted while the fetch waited"
-                right = a.error == OUT_OF_RANGE
-                yield checked("D1", "deleted-while-it-waits", self.one, right, allowed, named(a.error))
+                about = ": the records were deleted while the fetch waited"
+                yield error_is("D1", "deleted-while-it-waits", self.one, a.error, OUT_OF_RANGE, about)
 
     def _deleted(self) -> Rows:
         """F8, for a fetch that waited while one of its topics was deleted."""

@@ -24,7 +24,7 @@ from purgatorio_wire.history.finding import (
     after,
     answered_with,
     broken,
-    checked,
+    error_is,
     in_time,
     kept,
     late_row,
@@ -167,8 +167,7 @@ def _in_its_generation(group: Group, current: Generation, one: Exchange) -> Rows
         else:
             yield answered_with("G3", "other-answer", one, one.error, REBALANCING, about)
     elif one.api == "heartbeat":
-        right = one.error in (0, REBALANCING)
-        yield checked("G10", "refused", one, right, "no error: the client is a member", named(one.error))
+        yield error_is("G10", "refused", one, one.error, (0, REBALANCING), ": the client is a member")
     elif one.api == "offset_commit" and any(
         sync.member == current.leader and sync.answered and (sync.answer_t or 0) <= one.t
         for sync in current.syncs
@@ -179,8 +178,7 @@ def _in_its_generation(group: Group, current: Generation, one: Exchange) -> Rows
 def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
     """Requests while no rebalance can have begun. Before the leader's SyncGroup, an OffsetCommit is refused."""
     if one.api == "heartbeat":
-        told = one.error != 0
-        yield checked("G3", "rebalance-without-cause", one, not told, "no rebalance", named(one.error))
+        yield error_is("G3", "rebalance-without-cause", one, one.error, 0, ": no rebalance has begun")
     until = one.until_t
     if one.api == "offset_commit" and all(x.member != current.leader or x.t > until for x in current.syncs):
         yield refused(group.bounds, one, REBALANCING)

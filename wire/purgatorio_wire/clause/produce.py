@@ -12,6 +12,7 @@ from purgatorio_wire.history.finding import (
     broken,
     checked,
     deleted,
+    error_is,
     in_time,
     kept,
     late_row,
@@ -83,8 +84,8 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             if topic.delete_t is not None:
                 done_t = topic.deleted_t or END_OF_TIME
                 if acks == -1 and any(begin <= one.t and done_t <= end for begin, end in scene.stopped):
-                    due, told = one.t + one.wait_ms * MS, bool(integer(answer, "error_code"))
-                    yield from deleted(bounds, one, topic, "append-waits-for-deleted", due, told)
+                    due, refused = one.t + one.wait_ms * MS, bool(integer(answer, "error_code"))
+                    yield from deleted(bounds, one, topic, "append-waits-for-deleted", due, refused)
             elif acks not in (-1, 1):
                 if answer is not None:
                     error, about = integer(answer, "error_code"), f" for acks {acks}"
@@ -92,8 +93,8 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     yield answered_with("M3", cause, one, error, INVALID_ACKS, about, excused=EXCUSED)
             elif part.topic not in keyed and any(forbids := _forbids(bounds, topic, one, batches)):
                 if answer is not None and all(forbids):
-                    right, allowed = integer(answer, "error_code"), f"an error: {forbids[0]}"
-                    yield checked("M1", "forbidden-accepted", one, right, allowed, "the append is accepted")
+                    error = integer(answer, "error_code")
+                    yield error_is("M1", "forbidden-accepted", one, error, None, f": {forbids[0]}")
                     if wrong := [integer(x, "batch_index") for x in items(answer, "record_errors")]:
                         allowed = f"errors of all {count} records, which have the same key"
                         same = wrong == [*range(count)]
@@ -124,11 +125,8 @@ def _by_producer(
             yield from _stopped(bounds, one, part, answer, topics, scene)
     elif _open_beside(one, written, log):
         if answer is not None:
-            right, allowed = (
-                integer(answer, "error_code"),
-                "an error: the producer has an open transaction there",
-            )
-            yield checked("M1", "forbidden-accepted", one, right, allowed, "the append is accepted")
+            error, about = integer(answer, "error_code"), ": the producer has an open transaction there"
+            yield error_is("M1", "forbidden-accepted", one, error, None, about)
     elif other := _other_epoch(one, written, log):
         yield from _refused_epoch(one, written, answer, *other)
     elif written != BY_NOBODY and not _is_next(one, written, before := _before(one, written, log)):
@@ -207,10 +205,9 @@ def _in_transaction(
     log = topics.logs[part]
     within = next((x.within for x in log.appends if x.exchange is one or x.written == written), None)
     renewing = any(x.ending is not None and renews(x.ending) for x in topics.transactions)
-    if renewing and not begins(one) and (within is None or within.stray):
-        allowed = "an error, because the partition is not in the transaction"
-        if error not in UNHEARD:
-            yield checked("R8", "append-outside", one, error, allowed, "the append is accepted")
+    if renewing and not begins(one) and (within is None or within.stray) and error not in UNHEARD:
+        about = ", because the partition is not in the transaction"
+        yield error_is("R8", "append-outside", one, error, None, about)
     if within is None:
         return
     ending = within.ending
@@ -226,10 +223,7 @@ def _in_transaction(
         else:
             yield from _out_of_order(one, written, count, answer, before)
     elif fenced and within.ended_t <= one.t:
-        right = bool(error)
-        yield checked(
-            "R5", "fenced-producer-appends", one, right, "an error: the producer is fenced", "the append is accepted",
-        )  # fmt: skip
+        yield error_is("R5", "fenced-producer-appends", one, error, None, ": the producer is fenced")
 
 
 def _begins_with_a_repeat(one: Exchange, within: Transaction, log: Log) -> bool:
@@ -290,11 +284,10 @@ def _refused_epoch(one: Exchange, written: Written, answer: Body | None, newest:
     if answer is None or not certain or error in EXCUSED:
         return
     wanted = {OUT_OF_ORDER} if newest < written.producer_epoch else {INVALID_EPOCH, FENCED}
-    allowed = (
-        f"{named(min(wanted))} for epoch {written.producer_epoch}, sequence number {written.base_sequence}"
+    about = (
+        f" for epoch {written.producer_epoch}, sequence number {written.base_sequence}, after epoch {newest}"
     )
-    seen = f"{named(error)}, and the epoch was {newest}"
-    yield checked("M7", "out-of-order", one, error in wanted, allowed, seen)
+    yield error_is("M7", "out-of-order", one, error, wanted, about)
 
 
 def _out_of_order(
@@ -376,8 +369,8 @@ def _stopped(
     needed = min(limit(topic.configs, "min.insync.replicas", 1), topic.replicas)
     stays_away = any(begin <= one.t and until <= end for begin, end in spans)
     if acks == -1 and answer is not None and needed == topic.replicas and stays_away:
-        allowed = "an error, because all replicas must be in sync and one is stopped"
-        yield checked("M4", "too-few-in-sync", one, error, allowed, named(error))
+        about = ", because all replicas must be in sync and one is stopped"
+        yield error_is("M4", "too-few-in-sync", one, error, None, about)
     few = in_sync is not None and in_sync < needed
     if error in EXCUSED:
         if few:
@@ -385,7 +378,7 @@ def _stopped(
         return
     if few:
         if acks == 1 and answer is not None:
-            yield checked("M4", "acks-1-refused", one, error == 0, "no error", named(error))
+            yield error_is("M4", "acks-1-refused", one, error, 0)
         elif acks == -1:
             gap = max(one.wait_ms * MS, 1)
             row = in_time(bounds, "M4", "refused-late", one, one.t, gap, f"{named(NOT_ENOUGH)} at once:")

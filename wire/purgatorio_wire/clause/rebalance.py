@@ -16,6 +16,7 @@ from purgatorio_wire.history.finding import (
     after,
     broken,
     checked,
+    error_is,
     in_time,
     kept,
     late_row,
@@ -297,10 +298,8 @@ def _is_out(group: Group, member: str, one: Generation) -> Rows:
         if x.member == member and x.t > one.last_t + group.bounds.declared.late_ms * MS and x.answer is not None
     ]  # fmt: skip
     for x in told[:1]:
-        right = x.error == UNKNOWN_MEMBER
-        allowed = f"{named(UNKNOWN_MEMBER)}: the member did not rejoin in time"
-        seen = f"{named(x.error)} {after(x.t, one.last_t)} after the JoinGroup responses of the other members"
-        yield checked("G6", "missed-rebalance-kept", x, right, allowed, seen)
+        about = f", {after(x.t, one.last_t)} after the others' JoinGroup responses: it did not rejoin in time"
+        yield error_is("G6", "missed-rebalance-kept", x, x.error, UNKNOWN_MEMBER, about)
 
 
 def _nobody_rejoined(group: Group, one: Generation) -> Rows:
@@ -451,9 +450,8 @@ def _out_unsynced(group: Group, one: Generation, told_t: int) -> Rows:
         ]
         if not beats or not all(group.alive_at(x, told_t) for x in one.members):
             continue
-        right, seen = beats[0].error == UNKNOWN_MEMBER, named(beats[0].error)
-        allowed = f"{named(UNKNOWN_MEMBER)}: the member has sent no SyncGroup by the rebalance timeout"
-        yield checked("G5", "unsynced-member-kept", beats[0], right, allowed, seen)
+        about = ": the member has sent no SyncGroup by the rebalance timeout"
+        yield error_is("G5", "unsynced-member-kept", beats[0], beats[0].error, UNKNOWN_MEMBER, about)
 
 
 def _never_synced(group: Group, one: Generation) -> Rows:

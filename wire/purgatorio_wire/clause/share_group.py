@@ -21,6 +21,7 @@ from purgatorio_wire.history.finding import (
     answered_with,
     broken,
     checked,
+    error_is,
     in_time,
     kept,
     late_row,
@@ -472,20 +473,17 @@ class _Judged:
         ]
         what = f"{min(said.types)} to {max(said.types)}"
         if all(held is not None and held.asked.member == said.by.member for held in holders):
-            yield checked(
-                "S6", "refused", one, not said.error,
-                f"no error for the records {what}, which the member has acquired", named(said.error),
-            )  # fmt: skip
+            yield error_is(
+                "S6", "refused", one, said.error, 0, f" for the records {what}, which it has acquired"
+            )
             return
         if not said.error and self._may_be_deleted(said):
             return
         strange = any(held is not None and held.asked.member != said.by.member for held in holders)
         if strange or any(self._is_free(offset, said) for offset in said.types):
             whose = "which another member has acquired" if strange else "which the member has released"
-            yield checked(
-                "S6", "acknowledgement-accepted", one, said.error == NOT_HELD,
-                f"{named(NOT_HELD)} for the records {what}, {whose}", named(said.error),
-            )  # fmt: skip
+            about = f" for the records {what}, {whose}"
+            yield error_is("S6", "acknowledgement-accepted", one, said.error, NOT_HELD, about)
 
     def _may_be_deleted(self, said: AcknowledgedPart) -> bool:
         """Whether a deletion may have removed some of the records: then Kafka accepts every acknowledgement of them."""

@@ -14,6 +14,7 @@ from purgatorio_wire.history.finding import (
     answered_with,
     broken,
     checked,
+    error_is,
     in_time,
     kept,
     named,
@@ -271,8 +272,7 @@ def _afterwards(
             continue
         all_heard = _heard(held, {**others, back.given: back}, one.t)
         if one.number == number and one.member in others and all_heard:
-            allowed = "no rebalance"
-            yield checked("G11", "disturbs-the-others", one, one.error == 0, allowed, named(one.error))
+            yield error_is("G11", "disturbs-the-others", one, one.error, 0, ": no rebalance has begun")
 
 
 def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
@@ -289,8 +289,8 @@ def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
             continue
         if not _lives(held, joins[-1], one.answer_t):
             continue
-        error, allowed = one.left_with.get(member, one.error), f"{named(FENCED)} for the former member id"
-        yield checked("G11", "not-fenced", one, error == FENCED, allowed, named(error))
+        error = one.left_with.get(member, one.error)
+        yield error_is("G11", "not-fenced", one, error, FENCED, " for the former member id")
 
 
 def _by_name(one: Exchange, held: list[Exchange]) -> Rows:

@@ -17,6 +17,7 @@ from purgatorio_wire.history.finding import (
     answered_with,
     broken,
     checked,
+    error_is,
     in_time,
     kept,
     late_row,
@@ -201,9 +202,8 @@ def settings_changed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                 continue
             changes = [*items(asked, "configs")]
             if topic is None or _wrong_changes(changes):
-                allowed = f"an error: {'a change is invalid' if topic else 'there is no such topic'}"
-                seen = f"{named(error)} for {name}"
-                yield checked("A1", "wrong-argument-accepted", one, error, allowed, seen)
+                about = f" for {name}: {'a change is invalid' if topic else 'there is no such topic'}"
+                yield error_is("A1", "wrong-argument-accepted", one, error, None, about)
             elif topic.there_at(one.t) and all(integer(x, "config_operation") <= DELETE for x in changes):
                 yield answered_with("A1", "refused", one, error, 0, f" for {name}")
 
@@ -585,9 +585,8 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             if said is None or error in EXCUSED:
                 yield undecided("D1", f"{named(error)}: {EXCUSED.get(error, 'not answered')}")
             elif offset > log.most_end(one.answer_t):
-                right = error == OUT_OF_RANGE
-                allowed = f"{named(OUT_OF_RANGE)}: offset {offset} is beyond the end of the log"
-                yield checked("D1", "beyond-the-end", one, right, allowed, named(error))
+                about = f": offset {offset} is beyond the end of the log"
+                yield error_is("D1", "beyond-the-end", one, error, OUT_OF_RANGE, about)
             elif offset < 0:
                 yield answered_with(
                     "D1", "negative-offset", one, error, OUT_OF_RANGE, f": {offset} is not a valid offset"

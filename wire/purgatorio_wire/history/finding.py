@@ -149,18 +149,27 @@ def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, t
     yield row.but(told, "deleted-without-error", one, "an error", "no error")
 
 
+def error_is(
+    clause: str, cause: Way, one: Exchange, error: int, wanted: int | Collection[int] | None, about: str = "",
+    *witnesses: int,
+) -> Row:  # fmt: skip
+    """Judge whether a request got this error, or one of these; None: any error. `about`: the subject in words."""
+    if wanted is None:
+        return checked(clause, cause, one, error, f"an error{about}", "no error", *witnesses)
+    codes = (wanted,) if isinstance(wanted, int) else sorted(wanted)
+    allowed = f"{' or '.join(map(named, codes))}{about}"
+    return checked(clause, cause, one, error in codes, allowed, named(error), *witnesses)
+
+
 def answered_with(
-    clause: str, cause: Way, one: Exchange, error: int, wanted: int, about: str = "",
+    clause: str, cause: Way, one: Exchange, error: int, wanted: int | Collection[int], about: str = "",
     excused: Collection[int] = BUSY,
 ) -> Row:  # fmt: skip
-    """Judge whether a request got this error. `about`: the subject in words. `excused`: unrelated errors, such as those
-    of a busy controller."""
+    """As `error_is`, except for unrelated errors (`excused`), such as those of a busy controller."""
     if error in excused:
         why = EXCUSED.get(error, "the controller was not reached in time")
         return undecided(clause, f"{named(error)}: {why}", cause)
-    if error == wanted:
-        return kept(clause, cause)
-    return broken(clause, cause, one, f"{named(wanted)}{about}", named(error))
+    return error_is(clause, cause, one, error, wanted, about)
 
 
 def after(t: int, t0: int) -> str:
