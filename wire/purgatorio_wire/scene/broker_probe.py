@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from purgatorio_wire.client.connection import Address, Connection, NoAnswer, connect
 from purgatorio_wire.client.message import API_NAMES
@@ -124,36 +124,31 @@ OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {
 unchanged, in one segment."""
 
 
-OFFSETS_REPLICAS: Final = "offsets.topic.replication.factor"
-"""With fewer brokers, no broker becomes the coordinator of groups."""
+OFFSETS_REPLICAS: Final = ("offsets.topic.replication.factor",)
 TRANSACTION_REPLICAS: Final = ("transaction.state.log.replication.factor", "transaction.state.log.min.isr")
-"""With fewer brokers, no broker becomes the coordinator of transactions. The second setting matters only with an old
-Kafka."""
 SHARE_REPLICAS: Final = (
     "share.coordinator.state.topic.replication.factor", "share.coordinator.state.topic.min.isr",
 )  # fmt: skip
-"""With fewer brokers, no broker stores the state of share groups."""
+"""With fewer brokers, no broker becomes the coordinator of groups or of transactions, or stores the state of share
+groups. The second setting of transactions matters only with an old Kafka."""
+DECLARED: Final[Mapping[str, str]] = {
+    "session_least_ms": "group.min.session.timeout.ms", "session_most_ms": "group.max.session.timeout.ms",
+    "note_most_bytes": "offset.metadata.max.bytes", "deliveries_most": "group.share.delivery.count.limit",
+    "consumer_session_ms": "group.consumer.session.timeout.ms", "share_session_ms": "group.share.session.timeout.ms",
+    "replica_lag_ms": "replica.lag.time.max.ms", "transaction_most_ms": "transaction.max.timeout.ms",
+}  # fmt: skip
+"""The settings of a broker that are constants of the clauses (`Declared`)."""
 INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 LINGERS: Final = ("group.coordinator.append.linger.ms", "share.coordinator.append.linger.ms")
-LEAST_SESSION: Final = "group.min.session.timeout.ms"
-MOST_SESSION: Final = "group.max.session.timeout.ms"
 ASSIGNS: Final = "group.consumer.assignment.interval.ms"
-CONSUMER_SESSION: Final = "group.consumer.session.timeout.ms"
-SHARE_SESSION: Final = "group.share.session.timeout.ms"
-REPLICA_LAG: Final = "replica.lag.time.max.ms"
-MOST_NOTE: Final = "offset.metadata.max.bytes"
-MOST_DELIVERIES: Final = "group.share.delivery.count.limit"
 MOST_FETCHED: Final = "fetch.max.bytes"
-LONGEST_TRANSACTION: Final = "transaction.max.timeout.ms"
 OPEN_LOOKS: Final = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
-DELETES: Final = "delete.topic.enable"
-CREATES: Final = "auto.create.topics.enable"
+DELETES, CREATES = "delete.topic.enable", "auto.create.topics.enable"
 CONNECTIONS: Final = ("max.connections", "max.connections.per.ip")
 SPARE_CONNECTIONS: Final = 8
 """The number of connections that are left for other clients, below the limit of the broker."""
 SETTINGS: Final = (
-    INITIAL_DELAY, *LINGERS, LEAST_SESSION, MOST_SESSION, MOST_NOTE, MOST_DELIVERIES, MOST_FETCHED, LONGEST_TRANSACTION,
-    OPEN_LOOKS, DELETES, CREATES, CONSUMER_SESSION, SHARE_SESSION, REPLICA_LAG, ASSIGNS, OFFSETS_REPLICAS,
+    *DECLARED.values(), INITIAL_DELAY, *LINGERS, ASSIGNS, MOST_FETCHED, OPEN_LOOKS, DELETES, CREATES, *OFFSETS_REPLICAS,
     *TRANSACTION_REPLICAS, *SHARE_REPLICAS, *CONNECTIONS,
 )  # fmt: skip
 
@@ -192,25 +187,16 @@ def _heed(broker: Broker, said: Mapping[str, str]) -> None:
         declared = replace(declared, late_ms=declared.late_ms + linger_ms)
     if number.get(ASSIGNS, 0) > declared.late_topics_ms // 2:
         declared = replace(declared, late_topics_ms=declared.late_topics_ms + number[ASSIGNS])
-    broker.declared = replace(
-        declared,
-        session_least_ms=number.get(LEAST_SESSION),
-        session_most_ms=number.get(MOST_SESSION),
-        note_most_bytes=number.get(MOST_NOTE),
-        deliveries_most=number.get(MOST_DELIVERIES),
-        consumer_session_ms=number.get(CONSUMER_SESSION),
-        share_session_ms=number.get(SHARE_SESSION),
-        replica_lag_ms=number.get(REPLICA_LAG),
-        transaction_most_ms=number.get(LONGEST_TRANSACTION),
-    )
-    broker.session_ms = number.get(LEAST_SESSION, broker.session_ms)
-    broker.transaction_ms = min(number.get(LONGEST_TRANSACTION, broker.transaction_ms), broker.transaction_ms)
+    known: dict[str, Any] = {constant: number.get(name) for constant, name in DECLARED.items()}
+    declared = broker.declared = replace(declared, **known)
+    broker.session_ms = broker.session_ms if declared.session_least_ms is None else declared.session_least_ms
+    broker.transaction_ms = min(declared.transaction_most_ms or broker.transaction_ms, broker.transaction_ms)
     broker.open_looks_ms = number.get(OPEN_LOOKS, broker.open_looks_ms)
     broker.fetch_bytes = min(number.get(MOST_FETCHED, broker.fetch_bytes), broker.fetch_bytes)
     broker.creates_on_request = said.get(CREATES) == "true"
     if said.get(DELETES) == "false":
         broker.refuses["delete_topics"] = f"{DELETES} is false"
-    broker.groups.lack = _lack(broker, (OFFSETS_REPLICAS,), number)
+    broker.groups.lack = _lack(broker, OFFSETS_REPLICAS, number)
     broker.transactions.lack = _lack(broker, TRANSACTION_REPLICAS, number)
     broker.shares.lack = _lack(broker, SHARE_REPLICAS, number)
     for most, name in sorted((number[name], name) for name in CONNECTIONS if name in number)[:1]:
