@@ -6,7 +6,7 @@ time, and makes no other request. Then only the return of the member can have ch
 
 from itertools import pairwise
 
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus
+from purgatorio_wire.history.bound import EARLY_NS, MS, RowStatus
 from purgatorio_wire.history.finding import (
     Row,
     Rows,
@@ -33,38 +33,30 @@ from purgatorio_wire.history.history import END_OF_TIME, Exchange, integer, item
 
 def static_members(group: Group) -> Rows:
     """The occasions are the returns of static members, and the rebalances that static members do not rejoin."""
-    held = group.heard
-    if group.static:
-        yield from _awaited(group)
-    for one in held if group.static else ():
-        yield from _fenced(one, held)
+    if not group.static:
+        return
+    yield from _awaited(group)
+    for one in group.heard:
+        yield from _fenced(group, one)
         if one.api == "leave_group":
-            yield from _by_name(one, held)
-        instance = one.instance
-        if one.api == "join_group" and instance and not one.member:
-            yield from _let_in(one, held)
-            yield from _return(group.bounds, one, instance, held)
-        elif one.api == "heartbeat" and instance and one.answer_t is not None:
-            yield from _absent(one, instance, held)
-        if one.api in ("heartbeat", "sync_group") and instance and one.answer_t is not None:
-            yield from _newest(one, instance, held)
+            yield from _by_name(group, one)
+        elif one.api == "join_group" and one.instance and not one.member:
+            yield from _let_in(group, one)
+            yield from _replaced(group, one)
+            yield from _return(group, one)
+        elif one.api in ("heartbeat", "sync_group") and one.instance and one.answer_t is not None:
+            yield from _absent(group, one) if one.api == "heartbeat" else ()
+            yield from _newest(group, one)
 
 
-def _let_in(one: Exchange, held: list[Exchange]) -> Rows:
+def _let_in(group: Group, one: Exchange) -> Rows:
     """A member with only an instance id is not unknown, even if no member has that instance id, or it was removed,
     or has left."""
     until = one.ended_t
-    asks_ms = one.session_asked_ms or 0
-    left = any(x.api == "leave_group" and x.t <= until and (x.answer_t or until) >= one.t for x in held)
-    if one.error not in (0, UNKNOWN_MEMBER) or until - one.t >= asks_ms * MS:
-        return
-    if not one.error:
-        yield kept("G11", "instance-id-refused")
-    elif not left:
-        yield broken(
-            "G11", "instance-id-refused", one, "no error: the group has a member with this instance id",
-            named(UNKNOWN_MEMBER),
-        )  # fmt: skip
+    left = any(x.t <= until and (x.answer_t or until) >= one.t for x in group.leaves)
+    if one.error in (0, UNKNOWN_MEMBER) and until - one.t < one.session_ms * MS and not (one.error and left):
+        about = ": the group has a member with this instance id"
+        yield error_is("G11", "instance-id-refused", one, one.error, 0, about)
 
 
 def _awaited(group: Group) -> Rows:
@@ -111,66 +103,63 @@ def _all_there(group: Group, before: Generation, one: Generation) -> Rows:
         yield in_time(group.bounds, "G4", "waits-though-complete", join, last_t, gap, promise)
 
 
-def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
+def _newest(group: Group, one: Exchange) -> Rows:
     """The newest member id of an instance is not fenced, even if a client has this instance id in another group."""
-    until = one.until_t
-    joins = [
-        x for x in held
-        if x.api == "join_group" and x.instance == instance and x.t <= until
-    ]  # fmt: skip
-    if not joins or any(x.answer_t is None or x.answer_t > one.t or x.error for x in joins):
+    joins = [x for x in group.joins if x.instance == one.instance and x.t <= one.until_t]
+    if not joins or any(x.ended_t > one.t or x.error for x in joins):
         return
     if joins[-1].given == one.member:
         allowed, right = "no error: this is the newest id of the static member", one.error != FENCED
         yield checked("G11", "newest-id-fenced", one, right, allowed, named(FENCED))
 
 
-def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
-    joins = [x for x in held if x.api == "join_group" and x.ended_t <= one.t and x.error == 0]
+def _return(group: Group, one: Exchange) -> Rows:
+    joins = [x for x in group.joins if x.ended_t <= one.t and x.error == 0]
     number = max((x.generation for x in joins), default=-1)
     members = {x.given: x for x in joins if x.generation == number}
-    mine = [m for m, x in members.items() if x.instance == instance]
-    until = one.until_t
-    yield from _replaced(bounds, one, instance, held)
-    if len(mine) == 1:
-        yield from _unsynced(one, number, members, held)
-        yield from _own_protocol(one, number, members[mine[0]])
-    # If the member no longer supports the protocol of the generation, a rebalance chooses another.
-    if len(mine) != 1 or text(members[mine[0]].got, "protocol_name") not in one.protocols:
-        return
-    if not _quiet(held, members, one, until):
+    mine = [m for m, x in members.items() if x.instance == one.instance]
+    if len(mine) != 1:
         return
     before = mine[0]
+    yield from _unsynced(group, one, number, members)
+    yield from _own_protocol(one, number, members[before])
+    # If the member no longer supports the protocol of the generation, a rebalance chooses another.
+    if members[before].protocol not in one.protocols or not _quiet(group, members, one, number):
+        return
     # A return that begins a rebalance waits for the other members, which do not learn of it in time.
     gap = max(JOIN_GAP_NS, one.rebalance_ms * MS)
     row = in_time(
-        bounds, "G11", "return-waits", one, one.t, gap, f"generation {number} at once, without a rebalance,"
+        group.bounds,
+        "G11",
+        "return-waits",
+        one,
+        one.t,
+        gap,
+        f"generation {number} at once, without a rebalance,",
     )
-    given = one.given
-    its = one.generation
-    right, seen = not one.error and its == number, f"{named(one.error)}, generation {its}"
+    right, seen = (
+        not one.error and one.generation == number,
+        f"{named(one.error)}, generation {one.generation}",
+    )
     row = row.but(right, "rebalances", one, f"generation {number}", seen)
-    row = row.but(given != before, "member-id-reused", one, "a new member id", "the former member id")
+    row = row.but(one.given != before, "member-id-reused", one, "a new member id", "the former member id")
     yield row
     if row.status is RowStatus.KEPT and one.answer_t is not None:
-        yield _leads_on(one, members, before, given)
-        yield from _afterwards(held, members, number, before, one)
-        yield from _assigned(held, number, before, given)
+        yield _leads_on(one, members, before)
+        yield from _afterwards(group, members, number, before, one)
+        yield from _assigned(group, number, before, one.given)
 
 
 def _own_protocol(one: Exchange, number: int, before: Exchange) -> Rows:
     """A member that returns with other protocols gets one of them; in the current generation, the chosen one."""
-    if not one.answered:
-        return
-    chosen = one.protocol
-    stays = one.generation == number
-    had = before.protocol
-    right = chosen in one.protocols and (not stays or chosen == had)
-    allowed = f"a protocol that the member supports; if it is not {had!r}, a generation above {number}"
-    yield checked("G11", "other-protocol", one, right, allowed, f"protocol {chosen!r}")
+    if one.answered:
+        chosen, stays, had = one.protocol, one.generation == number, before.protocol
+        right = chosen in one.protocols and (not stays or chosen == had)
+        allowed = f"a protocol that the member supports; if it is not {had!r}, a generation above {number}"
+        yield checked("G11", "other-protocol", one, right, allowed, f"protocol {chosen!r}")
 
 
-def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: str) -> Row:
+def _leads_on(one: Exchange, members: dict[str, Exchange], before: str) -> Row:
     """A leader that returns gets the members, and skip_assignment is true (KIP-814). JoinGroup before version 9 has no
     such field, so the leader returns as a follower."""
     leads = one.version >= 9 and before == members[before].leader
@@ -178,127 +167,117 @@ def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: s
     instances = {x.instance or member for member, x in members.items()}
     skips = (one.got or {}).get("skip_assignment", False)
     wanted = len(instances) if leads else 0
-    right = {given in told, bool(told), skips, one.leader == given} == {leads}
+    right = {one.given in told, bool(told), skips, one.leader == one.given} == {leads}
     if right and len(told - {before}) >= wanted:
         return kept("G11", "leader-returns")
     allowed = f"{wanted} members, and {'skip_assignment' if leads else 'another leader'}"
     skipped = "skip_assignment" if skips else "no skip_assignment"
-    seen = f"{len(told)} members, leader {text(one.got, 'leader')}, {skipped}"
+    seen = f"{len(told)} members, leader {one.leader}, {skipped}"
     return broken("G11", "leader-returns", one, allowed, seen)
 
 
-def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Rows:
+def _assigned(group: Group, number: int, before: str, given: str) -> Rows:
     """The new member id gets the assignment of the former member id."""
-    syncs = [x for x in held if x.api == "sync_group" and x.number == number]
-    shares = [share for x in syncs if not x.error for share in items(x.body, "assignments")]
+    syncs = [x for x in group.syncs if x.number == number and not x.error]
+    shares = [share for x in syncs for share in items(x.body, "assignments")]
     wanted = [text(share, "assignment") for share in shares if text(share, "member_id") == before]
-    for sync in syncs:
-        if sync.member == given and sync.answer is not None and not sync.error and wanted:
-            allowed = "the assignment of the former member id"
-            right = text(sync.got, "assignment") == wanted[0]
+    for sync in syncs if wanted else ():
+        if sync.member == given and sync.answer is not None:
+            right, allowed = (
+                text(sync.got, "assignment") == wanted[0],
+                "the assignment of the former member id",
+            )
             yield checked("G11", "other-assignment", sync, right, allowed, "another assignment")
 
 
-def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
+def _absent(group: Group, beat: Exchange) -> Rows:
     """A member with heartbeats in time that has not rejoined, while no generation has begun without it or just
     after."""
-    member, number = beat.member, beat.number
-    joins = [
-        x for x in held if x.api == "join_group" and x.t <= beat.t and x.error == 0 and x.answer_t is not None
-    ]
-    mine = [x for x in joins if x.instance == instance]
-    above = [x for x in joins if x.generation > number and (x.answer_t or 0) <= beat.t]
+    member, number, until = beat.member, beat.number, beat.answer_t or 0
+    joins = [x for x in group.joins if x.t <= beat.t and x.error == 0 and x.answer_t is not None]
+    mine = [x for x in joins if x.instance == beat.instance]
+    above = [x for x in joins if x.generation > number and x.ended_t <= beat.t]
     if not mine or mine[-1].given != member or mine[-1] in above:
         return
     # A member without a SyncGroup in time is removed, static or not.
-    begun_t = min(
-        (x.ended_t if x in above else x.t for x in held if x.api == "join_group"
-         and (x in above or x.t <= (beat.answer_t or 0) < x.ended_t)),
-        default=END_OF_TIME,
-    )  # fmt: skip
-    heard = [x for x in held if x.t <= beat.t and x.member == member and x.api != "join_group"]
+    waiting = (x.t for x in group.joins if x.t <= until < x.ended_t)
+    begun_t = min((*(x.ended_t for x in above), *waiting), default=END_OF_TIME)
+    heard = [x for x in group.heard if x.t <= beat.t and x.member == member and x.api != "join_group"]
     synced = any(x.api == "sync_group" and x.error == 0 and x.number == number for x in heard)
-    left = any(member in x.leavers and x.t <= (beat.answer_t or 0) for x in held)
-    soon = beat.ended_t < begun_t + mine[-1].rebalance_ms * MS // 2
-    times = [mine[-1].answer_t or 0, *(x.t for x in heard)]
-    session_ns = min(x.session_ms for x in mine) * MS
-    if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):
+    soon = until < begun_t + mine[-1].rebalance_ms * MS // 2
+    times = [mine[-1].ended_t, *(x.t for x in heard)]
+    quick = all(b - a < min(x.session_ms for x in mine) * MS // 2 for a, b in pairwise(times))
+    if synced and soon and quick and group.left(member, until) is None:
         allowed = f"{named(ILLEGAL_GENERATION)}: the client stays a member"
         right = beat.error != UNKNOWN_MEMBER
         yield checked("G11", "removed-too-early", beat, right, allowed, named(UNKNOWN_MEMBER))
 
 
-def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:
+def _quiet(group: Group, members: dict[str, Exchange], one: Exchange, number: int) -> bool:
     """Whether all members have synced, have sent recent heartbeats, and no other request changes the group."""
-    number = integer(next(iter(members.values())).got, "generation_id", -1)
     first_t = min(x.ended_t for x in members.values())
     moves = [
-        x for x in held
-        if x is not one and x.api in ("join_group", "leave_group") and x.t <= until
-        and x.ended_t > first_t and x not in members.values()
+        x for x in (*group.joins, *group.leaves)
+        if x is not one and x.t <= one.until_t and x.ended_t > first_t and x not in members.values()
     ]  # fmt: skip
     # Only requests of this generation count, not those of a former generation.
-    lately = [x for x in held if x.number == number and x.t <= one.t]
-    synced = {x.member for x in lately if x.api == "sync_group" and x.error == 0 and x.ended_t <= one.t}
+    synced = {x.member for x in group.syncs if x.number == number and x.error == 0 and x.ended_t <= one.t}
     # A member was already removed, because its session had expired: then there is a rebalance.
     told = any(
-        x.api == "heartbeat" and x.error in (UNKNOWN_MEMBER, REBALANCING) and x.member in members
-        for x in lately
+        x.error in (UNKNOWN_MEMBER, REBALANCING)
+        and x.member in members
+        and x.number == number
+        and x.t <= one.t
+        for x in group.heartbeats
     )
-    return not moves and not told and set(members) <= synced and _heard(held, members, one.t)
+    return not moves and not told and set(members) <= synced and _heard(group, members, one.t)
 
 
-def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
+def _heard(group: Group, members: dict[str, Exchange], t: int) -> bool:
     """Whether no session can have expired at `t`. A client that got UNKNOWN_MEMBER_ID before counts as removed, even
     if it continues with its id."""
     for member, join in members.items():
-        mine = [x for x in held if x is join or (x.t < t and x.member == member)]
+        mine = [x for x in group.heard if x is join or (x.t < t and x.member == member)]
         late = t - max(x.t for x in mine) >= join.session_ms * MS // 2
         if late or any(x.error == UNKNOWN_MEMBER for x in mine):
             return False
     return True
 
 
-def _afterwards(
-    held: list[Exchange], members: dict[str, Exchange], number: int, before: str, back: Exchange
-) -> Rows:
+def _afterwards(group: Group, members: dict[str, Exchange], number: int, before: str, back: Exchange) -> Rows:
     """The other members see no rebalance, while it sends heartbeats too."""
-    behind = [x for x in held if x.t >= back.ended_t]
-    moves = [x for x in behind if x.api in ("join_group", "leave_group") and before not in _named(x)]
-    until = min((x.t for x in moves), default=END_OF_TIME)
+    moves = (
+        x.t
+        for x in (*group.joins, *group.leaves)
+        if x.t >= back.ended_t and before not in (x.member, *x.leavers)
+    )
+    until = min(moves, default=END_OF_TIME)
     others = {member: join for member, join in members.items() if member != before}
-    for one in behind:
-        if one.api not in ("heartbeat", "sync_group") or not one.ended_t < until:
-            continue
-        all_heard = _heard(held, {**others, back.given: back}, one.t)
-        if one.number == number and one.member in others and all_heard:
+    for one in (*group.heartbeats, *group.syncs):
+        its = one.t >= back.ended_t and one.ended_t < until and one.number == number and one.member in others
+        if its and _heard(group, {**others, back.given: back}, one.t):
             yield error_is("G11", "disturbs-the-others", one, one.error, 0, ": no rebalance has begun")
 
 
-def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
+def _fenced(group: Group, one: Exchange) -> Rows:
     """A former id of an instance is fenced in every request, while its newest id is a member."""
     for asked in (one.body, *items(one.body, "members")):
         instance, member = text(asked, "group_instance_id"), text(asked, "member_id")
-        joins = [
-            x for x in held
-            if x.api == "join_group" and x.instance == instance and instance
-            and x.answered and (x.answer_t or 0) <= one.t
-        ]  # fmt: skip
-        ids = [x.given for x in joins]
+        joins = [x for x in group.joins if x.instance == instance and x.answered and x.ended_t <= one.t]
+        ids = [x.given for x in joins if instance]
         if one.answer_t is None or not ids or member == ids[-1] or member not in ids:
             continue
-        if not _lives(held, joins[-1], one.answer_t):
-            continue
-        error = one.left_with.get(member, one.error)
-        yield error_is("G11", "not-fenced", one, error, FENCED, " for the former member id")
+        if _lives(group, joins[-1], one.answer_t):
+            error = one.left_with.get(member, one.error)
+            yield error_is("G11", "not-fenced", one, error, FENCED, " for the former member id")
 
 
-def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
+def _by_name(group: Group, one: Exchange) -> Rows:
     """G8: a member can leave by its instance id alone; an instance id that never joined is unknown."""
     said = [integer(x, "error_code") for x in items(one.got, "members")]
     asked = list(items(one.body, "members"))
     instance = text(asked[0], "group_instance_id") if len(asked) == len(said) == 1 else ""
-    joins = [x for x in held if x.api == "join_group" and x.instance == instance]
+    joins = [x for x in group.joins if x.instance == instance]
     if one.answer_t is None or not instance:
         return
     if not joins:
@@ -306,62 +285,51 @@ def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
         return
     joins = [x for x in joins if x.answer is None or not x.error]
     newest = joins[-1].given if joins else ""
-    if not newest or (joins[-1].answer_t or END_OF_TIME) > one.t or one.leavers != [newest]:
+    if not newest or joins[-1].ended_t > one.t or one.leavers != [newest]:
         return
-    if _lives([x for x in held if x is not one], joins[-1], one.answer_t):
+    if _lives(group, joins[-1], one.answer_t, one):
         yield answered_with("G8", "leave-by-instance-id", one, said[0], 0, f" for {instance}, a member")
 
 
-def _lives(held: list[Exchange], join: Exchange, t: int) -> bool:
+def _lives(group: Group, join: Exchange, t: int, but: Exchange | None = None) -> bool:
     """Whether the member with the id of this join sent a request recently, never got UNKNOWN_MEMBER_ID, and no
-    LeaveGroup names it."""
-    heard = [x for x in held if join.given in (*_named(x), x.given) and x.t <= t]
-    if any(x.error == UNKNOWN_MEMBER for x in heard):
-        return False
-    shortest_ms = min(join.session_ms, join.rebalance_ms)
-    lately = t - max(x.t for x in heard) < shortest_ms * MS // 2
-    return lately and all(x.api != "leave_group" for x in heard)
+    LeaveGroup (but this one) names it."""
+    its = (x for x in group.heard if join.given in (x.member, x.given, *x.leavers) and x.t <= t)
+    heard = [x for x in its if x is not but]
+    lately = t - max(x.t for x in heard) < min(join.session_ms, join.rebalance_ms) * MS // 2
+    return lately and all(x.api != "leave_group" and x.error != UNKNOWN_MEMBER for x in heard)
 
 
-def _named(one: Exchange) -> list[str]:
-    """The member that sent the request, or that the LeaveGroup names."""
-    return [one.member, *one.leavers]
-
-
-def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
+def _replaced(group: Group, one: Exchange) -> Rows:
     """A member returns while its former id waits in a JoinGroup or SyncGroup: the former request is fenced at once, and
     does not wait."""
-    mine = [x for x in held if x is not one and x.instance == instance and x.t < one.t]
+    mine = [x for x in group.heard if x is not one and x.instance == one.instance and x.t < one.t]
     ids = {x.given for x in mine if x.api == "join_group" and not x.error}
     for x in mine:
         waits = x.api == "join_group" or (x.api == "sync_group" and x.member in ids)
         if not waits or x.ended_t < one.t or x.unread or one.answer_t is None or one.error:
             continue
-        number = x.generation
-        synced = any(y.api == "sync_group" and y.number == number and y.t <= one.answer_t for y in held)
-        if x.answered and (synced or number != one.generation):
+        synced = any(y.number == x.generation and y.t <= one.answer_t for y in group.syncs)
+        if x.answered and (synced or x.generation != one.generation):
             continue  # it was answered before
         gap = max(JOIN_GAP_NS, one.rebalance_ms * MS)
         promise = f"{named(FENCED)} when the static member returns,"
-        row = in_time(bounds, "G11", "waits-though-replaced", x, one.t, gap, promise, *one.events)
-        right = x.error == FENCED
+        row = in_time(group.bounds, "G11", "waits-though-replaced", x, one.t, gap, promise, *one.events)
         allowed = f"{named(FENCED)}: the static member has returned with a new member id"
-        yield row.but(right, "not-fenced", x, allowed, named(x.error), *one.events)
+        yield row.but(x.error == FENCED, "not-fenced", x, allowed, named(x.error), *one.events)
 
 
-def _unsynced(one: Exchange, number: int, members: dict[str, Exchange], held: list[Exchange]) -> Rows:
+def _unsynced(group: Group, one: Exchange, number: int, members: dict[str, Exchange]) -> Rows:
     """A member that returns before the leader has synced starts a rebalance, because the leader assigns to its
     former id."""
-    answers = [x.ended_t for x in members.values()]
-    leader = text(next(iter(members.values())).got, "leader")
-    synced = any(x.api == "sync_group" and x.member == leader and x.number == number for x in held)
+    answers, leader = [x.ended_t for x in members.values()], next(iter(members.values())).leader
+    synced = any(x.member == leader and x.number == number for x in group.syncs)
     moves = any(
-        x.api in ("join_group", "leave_group") and x is not one and x.ended_t > min(answers)
-        for x in held
-        if x not in members.values() and x.t < one.t
+        x is not one and x not in members.values() and x.t < one.t and x.ended_t > min(answers)
+        for x in (*group.joins, *group.leaves)
     )
     if one.answer_t is None or one.error or max(answers) > one.t or synced or moves:
         return
-    right = one.generation > number
     allowed = f"a generation above {number}, because the leader of {number} has sent no SyncGroup"
-    yield checked("G11", "returns-unsynced", one, right, allowed, f"generation {number} again")
+    right, seen = one.generation > number, f"generation {number} again"
+    yield checked("G11", "returns-unsynced", one, right, allowed, seen)
