@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple, Self
 
 from purgatorio_wire.history.bound import MS, PATIENCE_TIMES, Bounds
-from purgatorio_wire.history.finding import Rows, answered_with, broken, error_is, kept, named
+from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, error_is, named
 from purgatorio_wire.history.history import (
     BUSY,
     COMMITS,
@@ -115,12 +115,10 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                         continue
                     if any(x.what != NOTHING and x.done_t <= gone[0].t for x in made):
                         cause = "lost-by-a-deletion"
-                if not error and seen in may:
-                    yield kept(clause, cause)
-                elif error not in BUSY:
+                if error not in BUSY:
                     allowed = f"{' or '.join(map(_shown, sorted(may)))} of {part.topic}"
                     shown = named(error) if error else _shown(seen)
-                    yield broken(clause, cause, one, allowed, shown)
+                    yield checked(clause, cause, one, not error and seen in may, allowed, shown)
 
 
 class _Within(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds
-from purgatorio_wire.history.finding import Rows, broken, checked, error_is, kept, named, timed
+from purgatorio_wire.history.finding import Rows, checked, error_is, named, timed
 from purgatorio_wire.history.history import (
     BUSY,
     END_OF_TIME,
@@ -143,16 +143,11 @@ def _initialized(bounds: Bounds, one: Exchange, error: int, before: Sequence[Exc
                 "R5", "not-fenced", one, error, FENCED, ": another producer has the transactional id"
             )
         return
-    if error:
-        yield broken("R5", "init-refused", one, "a producer id and an epoch", named(error))
-        return
     made = producer_of(one.got)
-    if made.id < 0 or made.epoch < 0:
-        yield broken(
-            "R5", "init-refused", one, "a producer id and an epoch", f"producer id {made.id}, epoch {made.epoch}",
-        )  # fmt: skip
-    elif not former:
-        yield kept("R5", "init-refused")
+    seen = f"{named(error)}, producer id {made.id}, epoch {made.epoch}"
+    if error or made.id < 0 or made.epoch < 0 or not former:
+        right = not error and made.id >= 0 and made.epoch >= 0
+        yield checked("R5", "init-refused", one, right, "a producer id and an epoch", seen)
     else:
         most = max((x.epoch for x in former if x.id == made.id), default=-1)
         allowed, seen = f"an epoch above {most}, or another producer id", f"epoch {made.epoch}"

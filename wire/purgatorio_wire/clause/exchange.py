@@ -151,21 +151,15 @@ def in_order(scene: Scene) -> Rows:
             if one.answer is None:
                 continue
             answer_i = one.answer.i
-            waiting = [
-                other for other in owed[:at] if other.answer is None or other.answer.i > one.i
-            ]  # fmt: skip
+            waiting = [other for other in owed[:at] if other.answer is None or other.answer.i > one.i]
             if not waiting:
                 continue
             passed = [other for other in waiting if other.answer is None or other.answer.i > answer_i]
             # X1 judges an earlier request without a response, unless a later request has a response.
-            if passed:
-                first = passed[0]
-                yield broken(
-                    "X2", "answered-out-of-order", one, f"the answer to {first.api} #{first.corr} first",
-                    f"answered before {first.api} #{first.corr}, which was sent earlier", *first.events,
-                )  # fmt: skip
-            else:
-                yield kept("X2", "answered-out-of-order")
+            first = passed[0] if passed else waiting[0]
+            allowed = f"the answer to {first.api} #{first.corr} first"
+            seen = f"answered before {first.api} #{first.corr}, which was sent earlier"
+            yield checked("X2", "answered-out-of-order", one, not passed, allowed, seen, *first.events)
 
 
 def one_at_a_time(scene: Scene, topics: Topics) -> Rows:

@@ -514,17 +514,12 @@ class Fetching:
         total = sum(map(sum, came))
         if not batches:
             if self.one.answer is not None and self.one.version > 2:
-                yield broken(
-                    "F7", "no-batch", self.one, "one batch of the available records, of any size", "none"
-                )
-        elif len(large) <= 1 and all(len(held) == 1 for held in large) and (total <= most or batches == 1):
-            yield kept("F7", "too-much")
-        else:
-            seen = f"{batches} batches of {total} bytes"
-            yield broken(
-                "F7", "too-much", self.one, f"{most} bytes, or one batch, and at most max_bytes of each partition",
-                seen,
-            )  # fmt: skip
+                allowed = "one batch of the available records, of any size"
+                yield broken("F7", "no-batch", self.one, allowed, "none")
+            return
+        right = len(large) <= 1 and all(len(held) == 1 for held in large) and (total <= most or batches == 1)
+        allowed = f"{most} bytes, or one batch, and at most max_bytes of each partition"
+        yield checked("F7", "too-much", self.one, right, allowed, f"{batches} batches of {total} bytes")
 
     def _in_order(self) -> Rows:
         """F7: if there is no room for all, the first requested partition with records returns them (KIP-74), unless
@@ -593,11 +588,9 @@ class Fetching:
     def _enough(self, clause: str) -> Row:
         """An answer before max_wait_ms has at least min_bytes. The records may differ, because other records may have
         been appended since."""
+        allowed, appends = f"at least {integer(self.one.body, 'min_bytes')} bytes", self._appends(END_OF_TIME)
         cause: Way = "answered-with-too-little"
-        if self.had_enough:
-            return kept(clause, cause)
-        allowed = f"at least {integer(self.one.body, 'min_bytes')} bytes"
-        return broken(clause, cause, self.one, allowed, "fewer", *self._appends(END_OF_TIME))
+        return checked(clause, cause, self.one, self.had_enough, allowed, "fewer", *appends)
 
     def _there(self, clause: str, cause: Way, t: int) -> Rows:
         """The records that were available at `t` are in the answer. Without such records there is no occasion."""
@@ -614,11 +607,8 @@ class Fetching:
                 missing.append(f"{a.part} up to offset {end}, not {a.end}")
         if not there or sum(a.log.most(self.until, a.offset) for a in self.asked) > self._room:
             return
-        if missing:
-            allowed = f"records of {'; '.join(missing)}"
-            yield broken(clause, cause, one, allowed, "no records", *self._appends(t))
-        else:
-            yield kept(clause, cause)
+        allowed = f"records of {'; '.join(missing)}"
+        yield checked(clause, cause, one, not missing, allowed, "no records", *self._appends(t))
 
     def _mark(self, clause: str, a: _Asked, t: int) -> Row | None:
         """A row if the answer has a start or an end that the log cannot have had since `t`."""
@@ -697,16 +687,13 @@ class Fetching:
                 integer(x, "last") + 1 for x, y in pairwise(a.batches)
                 if integer(x, "last") + 1 != integer(y, "base")
             ]  # fmt: skip
-            if not first <= a.offset <= integer(a.batches[0], "last") or (begins and first != a.offset):
-                yield broken(
-                    "M1", "other-offset", self.one, f"a batch at offset {a.offset}", f"a batch at offset {first}",
-                )  # fmt: skip
-            elif holes:
-                yield broken(
-                    "M1", "batch-missing", self.one, f"a batch at offset {holes[0]}", "only later batches"
-                )
-            else:
-                yield kept("M1")
+            right = first <= a.offset <= integer(a.batches[0], "last") and (not begins or first == a.offset)
+            allowed, seen = (f"a batch at offset {x}" for x in (a.offset, first))
+            row, allowed = (
+                kept("M1").but(right, "other-offset", self.one, allowed, seen),
+                f"a batch at {holes}",
+            )
+            yield row.but(not holes, "batch-missing", self.one, allowed, "only later batches")
 
     def _replicated(self) -> Rows:
         """F9, for a fetch while an in-sync replica was stopped. F1 too, if the fetch requests records that came after
@@ -727,13 +714,9 @@ class Fetching:
                 if not held_back or in_sync is None or in_sync < 2 or not stays:
                     continue
                 first = min(append.base for append in held_back)
-                if a.end <= first:
-                    yield kept("F9", "above-high-watermark")
-                else:
-                    seen = f"records up to offset {a.end}, while an in-sync replica was stopped"
-                    yield broken(
-                        "F9", "above-high-watermark", one, f"only records below offset {first}", seen
-                    )
+                seen = f"records up to offset {a.end}, while an in-sync replica was stopped"
+                allowed = f"only records below offset {first}"
+                yield checked("F9", "above-high-watermark", one, a.end <= first, allowed, seen)
                 if (
                     len(self.asked) == 1
                     and not a.error

@@ -74,37 +74,23 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
         told = {text(member, "member_id"): text(member, "metadata") for member in items(join.got, "members")}
         me, chosen = join.given, join.protocol
         other = [x for x in told if x in members and told[x] != members[x].protocols.get(chosen)]
-        renamed = [
-            x for x in items(join.got, "members")
-            if join.version >= 5 and (asked := members.get(text(x, "member_id"))) is not None
-            and text(x, "group_instance_id") != asked.instance
-        ]  # fmt: skip
-        if me == one.leader and not set(members) <= set(told):
-            seen = f"{len(told)} of at least {len(members)} members"
-            yield broken("G2", "members-missing", join, "the leader receives all members", seen)
-        elif me != one.leader and told:
-            yield broken(
-                "G2", "members-to-a-follower", join, "no members: only the leader receives the members",
-                f"{len(told)} members",
-            )  # fmt: skip
-        elif chosen not in common:
-            allowed = f"one of {', '.join(common)}, which all members support"
-            yield broken("G2", "unsupported-protocol", join, allowed, f"protocol {chosen!r}")
-        elif one.other_protocol(join.got):
-            seen = f"{text(join.got, 'protocol_type')} {chosen}"
-            yield broken(
-                "G2", "other-protocol", join, "one protocol of the group's protocol type for all members", seen,
-            )  # fmt: skip
-        elif other:
-            allowed = "the subscription that each member sent with its JoinGroup"
-            yield broken(
-                "G2", "other-subscription", join, allowed, f"another subscription of {', '.join(other)}"
-            )
-        elif renamed:
-            seen = f"another instance id of {text(renamed[0], 'member_id')}"
-            yield broken("G2", "other-instance", join, "the instance id of each member", seen)
-        else:
-            yield kept("G2")
+        instances = {text(x, "member_id"): text(x, "group_instance_id") for x in items(join.got, "members")}
+        renamed = [x for x in instances if x in members and instances[x] != members[x].instance]
+        renamed = renamed if join.version >= 5 else []
+        row, leads = kept("G2"), me == one.leader
+        seen = f"{len(told)} members, of at least {len(members)}"
+        missing, allowed = leads and not set(members) <= set(told), "all members, because the client leads"
+        row = row.but(not missing, "members-missing", join, allowed, seen)
+        allowed = "no members: only the leader receives the members"
+        row = row.but(leads or not told, "members-to-a-follower", join, allowed, seen)
+        allowed = f"one of {', '.join(common)}, which all members support"
+        row = row.but(chosen in common, "unsupported-protocol", join, allowed, f"protocol {chosen!r}")
+        allowed, seen = "the group's protocol type", f"{text(join.got, 'protocol_type')} {chosen}"
+        row = row.but(not one.other_protocol(join.got), "other-protocol", join, allowed, seen)
+        allowed, seen = "the subscriptions of the members", f"another subscription of {', '.join(other)}"
+        row = row.but(not other, "other-subscription", join, allowed, seen)
+        seen = f"another instance id of {', '.join(renamed)}"
+        yield row.but(not renamed, "other-instance", join, "the instance ids of the members", seen)
     if group.static or group.unheard(one):
         return
     if before is not None and before.leader in members and before.number + 1 == one.number:

@@ -262,19 +262,11 @@ class _Judged:
         )
 
     def _with_records(self, held: Acquired) -> Row:
-        batches = [
-            (integer(batch, "base"), integer(batch, "last"))
-            for topic in items(held.by.got, "responses")
-            if topic.get("topic") == held.part.topic
-            for told in items(topic, "partitions")
-            if integer(told, "partition_index") == held.part.number
-            for batch in items(told, "records")
-        ]
+        records = items(held.by.results.get(held.part), "records")
+        batches = [(integer(batch, "base"), integer(batch, "last")) for batch in records]
         lacks = [x for x in (held.first, held.last) if not any(base <= x <= last for base, last in batches)]
-        if not lacks:
-            return kept("S3", "records-missing")
         allowed = f"records {held.first} to {held.last}, which the response lists as acquired"
-        return broken("S3", "records-missing", held.by, allowed, f"a response without record {lacks[0]}")
+        return checked("S3", "records-missing", held.by, not lacks, allowed, f"a response without {lacks}")
 
     def _done(self, asked: ShareRequest, part: Part, mine: list[Acquired]) -> Rows:
         group, one = self.group, asked.one
@@ -332,13 +324,12 @@ class _Judged:
             what, late = f"{what}, no later than max_wait_ms", (one.t, asked.one.ended_t)
             yield late_row(ready.clause, "not-delivered", one, what, "no records", late, *ready.by.events)
         elif alone and not self._may_be_ready(asked, until_t):
-            if asked.one.ended_t >= one.t + wait_ns - EARLY_NS:
-                yield kept("S1", "early")
-            else:
-                allowed = f"an answer at max_wait_ms, {one.wait_ms} ms, or an answer with records"
-                yield broken(
-                    "S1", "early", one, allowed, f"an answer without records after {after(asked.one.ended_t, one.t)}",
-                )  # fmt: skip
+            allowed = f"an answer at max_wait_ms, {one.wait_ms} ms, or an answer with records"
+            right, seen = (
+                one.ended_t >= one.t + wait_ns - EARLY_NS,
+                f"none, {after(one.ended_t, one.t)} later",
+            )
+            yield checked("S1", "early", one, right, allowed, seen)
 
     def _given_while_it_waits(self, asked: ShareRequest) -> Rows:
         """Records that were freed after it was sent, and not by the end of a lock."""
