@@ -5,7 +5,7 @@ responses."""
 from typing import Final
 
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
-from purgatorio_wire.history.finding import Row, Rows, after, in_time, kept, late_row, undecided
+from purgatorio_wire.history.finding import Row, Rows, after, checked, in_time, kept, undecided
 from purgatorio_wire.history.history import Scene, integer, text
 
 LEAST_CUT: Final = 10
@@ -29,16 +29,15 @@ def unread_answers(bounds: Bounds, scene: Scene) -> Rows:
             if one.conn == lane.name or not x.t < one.t < until or one.wait_ms:
                 continue
             late_ns, _ = bounds.machine(one.t, until)
-            if one.answer_t is not None and one.answer_t < until:
-                yield kept("C1", "delayed-by-another")
-            elif until - one.t < HELD_UP_NS + late_ns:
+            right, cause, late = one.ended_t < until, "delayed-by-another", (one.t, until)
+            if not right and until - one.t < HELD_UP_NS + late_ns:
                 yield undecided(
-                    "C1", "the request was sent just before the other connection was closed", "delayed-by-another",
-                )  # fmt: skip
-            else:
-                allowed = f"an answer at once, although {lane.name} does not read its responses"
-                seen = f"no answer in {after(until, one.t)}, until that connection was closed"
-                yield late_row("C1", "delayed-by-another", one, allowed, seen, (one.t, until))
+                    "C1", "the request was sent just before the other connection was closed", cause
+                )
+                continue
+            allowed = f"an answer at once, although {lane.name} does not read its responses"
+            seen = f"no answer in {after(until, one.t)}, until that connection was closed"
+            yield checked("C1", cause, one, right, allowed, seen, late=late)
 
 
 def cut_connections(bounds: Bounds, scene: Scene) -> Rows:

@@ -164,18 +164,14 @@ def turns(scene: Scene, topics: Topics) -> Rows:
             if topic is None or topic.replicas > 1:
                 continue
             turn = passed[one.session].pop(a.part, 0)
-            if a.batches and turn:
-                yield kept("F7", "partition-starved")
-            elif brought and not a.batches and not a.error and a.log.least(one.t, a.offset):
+            starves = brought and not a.batches and not a.error and a.log.least(one.t, a.offset)
+            if starves:
                 passed[one.session][a.part] = turn + 1
-                if turn + 1 >= len(asked):
-                    allowed = (
-                        f"records of {a.part}, before another partition returns records for the second time"
-                    )
-                    yield broken(
-                        "F7", "partition-starved", one, allowed,
-                        f"no records of it in {turn + 1} answers with records of other partitions",
-                    )  # fmt: skip
+            starved = starves and turn + 1 >= len(asked)
+            if starved or (a.batches and turn):
+                allowed = f"records of {a.part}, before another partition returns records for the second time"
+                seen = f"no records of it in {turn + 1} answers with records of other partitions"
+                yield checked("F7", "partition-starved", one, not starved, allowed, seen)
 
 
 def compacted(_: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -291,10 +287,8 @@ class Fetching:
         wrong = self._wrong()
         if wrong is not None:
             yield wrong
-        elif not any(self._doubtful(a) for a in self.asked):
-            yield from self._valid()
         else:
-            yield from self._overtaken()
+            yield from self._overtaken() if any(map(self._doubtful, self.asked)) else self._valid()
 
     def _absent(self, a: _Asked) -> bool:
         topic = self.topics.topics.get(a.part.topic)
@@ -386,10 +380,8 @@ class Fetching:
         """The response comes at once, with this error. `ways`: the kinds of violation (the fetch waits, or gets another
         error)."""
         one, (waits, other) = self.one, ways
-        if clause == "D1" and a.error == error:
-            return kept(
-                clause
-            )  # The clause of the deletion judges the error, and F6 the time of the response.
+        if clause == "D1" and a.error == error:  # F6 judges the time of the response
+            return kept(clause)
         row = in_time(self.bounds, clause, waits, one, one.t, self.gap, f"{named(error)} at once:")
         if row.status is not RowStatus.KEPT or (a.answer is not None and a.error == error):
             return row
@@ -541,17 +533,13 @@ class Fetching:
         one = self.one
         assert one.answer_t is not None
         earliest = min(self.deadline, ready_from)
-        if one.answer_t >= earliest - EARLY_NS:
-            return kept(self._clause("F1"), "early")
         least = integer(one.body, "min_bytes")
         there = sum(a.log.most(one.answer_t, a.offset) for a in self.asked)
         what = "max_wait" if earliest == self.deadline else "the event that satisfies the fetch"
-        return broken(
-            self._clause("F1"), "early", one,
-            f"not before {what}, {after(earliest, one.t)} after the request (less {EARLY_NS // MS} ms)",
-            f"answered after {after(one.answer_t, one.t)}, with at most {there} of {least} bytes available",
-            *self._appends(END_OF_TIME),
-        )  # fmt: skip
+        allowed = f"not before {what}, {after(earliest, one.t)} after the request (less {EARLY_NS // MS} ms)"
+        seen = f"answered after {after(one.answer_t, one.t)}, with at most {there} of {least} bytes available"
+        right, appends = one.answer_t >= earliest - EARLY_NS, self._appends(END_OF_TIME)
+        return checked(self._clause("F1"), "early", one, right, allowed, seen, *appends)
 
     def _at_once(self) -> Rows:
         """F4, or F7 if only several partitions together have enough bytes."""
@@ -640,14 +628,11 @@ class Fetching:
                 yield self._mark("R4", a, self.one.t) or kept("R4", "last-stable-offset")
             if isinstance(a.log, CommittedLog):
                 limit = a.log.most_end(self.until)
-                if a.end > limit:
+                if a.end > limit or limit < a.whole.least_end(self.one.t):
                     allowed = f"no record from offset {limit} on, where a transaction is open"
-                    seen = f"records up to offset {a.end}"
-                    yield broken(
-                        "R1", "open-transaction-shown", self.one, allowed, seen, *self._appends(self.until)
-                    )
-                elif limit < a.whole.least_end(self.one.t):
-                    yield kept("R1", "open-transaction-shown")
+                    seen, appends = f"records up to offset {a.end}", self._appends(self.until)
+                    cause: Way = "open-transaction-shown"
+                    yield checked("R1", cause, self.one, a.end <= limit, allowed, seen, *appends)
                 yield from self._listed(a)
 
     def _listed(self, a: _Asked) -> Rows:

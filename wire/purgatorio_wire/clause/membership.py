@@ -24,6 +24,7 @@ from purgatorio_wire.history.finding import (
     after,
     answered_with,
     broken,
+    checked,
     error_is,
     in_time,
     kept,
@@ -196,15 +197,15 @@ def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Row
         and join.t + allowed_ns <= beat.t and join.ended_t > beat.answer_t
         and join.watched_t > beat.answer_t
     ]  # fmt: skip
-    if waiting and beat.error != REBALANCING:
-        allowed = f"{named(REBALANCING)}: a JoinGroup has waited for {after(beat.t, waiting[0].t)}"
-        late = (waiting[0].t, beat.answer_t)
-        seen = named(beat.error)
-        yield late_row("G3", "rebalance-not-reported", beat, allowed, seen, late, *waiting[0].events)
-        return
-    if waiting:
-        yield kept("G3", "rebalance-not-reported")
-    if outlived and (waiting or not group.triggers(current, beat.answer_t)):
+    right = not waiting or beat.error == REBALANCING
+    for first in waiting[:1]:
+        allowed, seen = (
+            f"{named(REBALANCING)}: a JoinGroup has waited for {after(beat.t, first.t)}",
+            named(beat.error),
+        )
+        late = (first.t, beat.answer_t)
+        yield checked("G3", "rebalance-not-reported", beat, right, allowed, seen, *first.events, late=late)
+    if right and outlived and (waiting or not group.triggers(current, beat.answer_t)):
         yield kept("G10", "removed-too-early")
 
 
@@ -331,10 +332,9 @@ def _still_there(group: Group) -> Rows:
             late = (last_t + session_ns, beat.answer_t)
             seen = f"{named(beat.error)} {after(beat.t, last_t)} after the member's last request"
             allowed = f"{named(UNKNOWN_MEMBER)}, because its session timed out after {session_ns // MS} ms"
-            row = late_row("G7", "silent-member-kept", beat, allowed, seen, late)
             # Another client may have its instance id now.
             right = beat.error == UNKNOWN_MEMBER or (name and beat.error == FENCED)
-            yield kept("G7", "silent-member-kept") if right else row
+            yield checked("G7", "silent-member-kept", beat, right, allowed, seen, late=late)
 
 
 def _silent(group: Group, one: Generation, member: str, beats: list[Exchange]) -> bool:

@@ -321,9 +321,8 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
         yield undecided("M1", f"{named(error)}: {EXCUSED[error]}")
     elif error in FEW and integer(one.body, "acks") == -1:
         # A minimum of the broker's own, above the topic's one replica: older brokers do not cap it.
-        yield undecided(
-            "M1", f"{named(error)}: min.insync.replicas is more than the number of replicas", "few-replicas"
-        )
+        why = f"{named(error)}: min.insync.replicas is more than the number of replicas"
+        yield undecided("M1", why, "few-replicas")
     elif error == TIMED_OUT and not too_soon:
         # There is no other replica to wait for; a broker that cannot write for so long does not do so again.
         late = (one.t, one.answer_t or one.t)
@@ -346,16 +345,12 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
             integer(answer, "log_start_offset", -1), log.start(one.t, one.answer_t or one.t),
         )  # fmt: skip
         if start >= 0 and not least <= start <= most:
-            yield broken(
-                "M1", "log-start", one, f"a log start offset from {least} to {most}", f"log start offset {start}",
-            )  # fmt: skip
-        elif end <= base and base + count <= later:
-            yield kept("M1", "offsets-do-not-grow")
+            allowed = f"a log start offset from {least} to {most}"
+            yield broken("M1", "log-start", one, allowed, f"log start offset {start}")
         else:
+            right, allowed = end <= base <= later - count, f"a base offset from {end} to {later - count}"
             seen = f"base offset {base} for {count} records"
-            yield broken(
-                "M1", "offsets-do-not-grow", one, f"a base offset from {end} to {later - count}", seen
-            )
+            yield checked("M1", "offsets-do-not-grow", one, right, allowed, seen)
 
 
 def _stopped(
@@ -392,12 +387,9 @@ def _stopped(
         yield _all_healthy(bounds, one, error, follows)
         return
     given_up = topics.given_up(part, one.t, needed)
-    if given_up is not None and given_up[0] < one.ended_t:
-        yield from (
-            _given_up(bounds, one, error, given_up[1])
-            for begin, end in spans
-            if begin <= one.t and given_up[1] <= end
-        )
+    left, told_t = given_up or (END_OF_TIME, END_OF_TIME)
+    if left < one.ended_t and any(begin <= one.t and told_t <= end for begin, end in spans):
+        yield _given_up(bounds, one, error, told_t)
     for begin, end in spans:
         ends_t = min(until, end)
         in_sync = topics.in_sync_around(part, begin, ends_t)
@@ -434,13 +426,12 @@ def back_in_sync(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             if topic.delete_t is not None or not any(begin <= x.t <= end for x, _ in fewer):
                 continue
             later = [(x, count) for x, count in asked if count is not None and x.t >= on_t]
-            if any(count >= topic.replicas for _, count in later):
-                yield kept("M4", "in-sync-again")
-            elif later and later[-1][0].t > on_t + BACK_NS + bounds.added_ns(on_t, later[-1][0].t):
-                last, count = later[-1]
+            last, count = later[-1] if later else (None, 0)
+            back = any(count >= topic.replicas for _, count in later)
+            if last and (back or last.t > on_t + BACK_NS + bounds.added_ns(on_t, last.t)):
                 allowed = f"{topic.replicas} replicas in sync, {BACK_NS // MS} ms after the replica resumed"
                 seen, late = f"{count} replicas in sync after {after(last.t, on_t)}", (on_t, last.t)
-                yield late_row("M4", "in-sync-again", last, allowed, seen, late)
+                yield checked("M4", "in-sync-again", last, back, allowed, seen, late=late)
 
 
 def _in_sync(one: Exchange, name: str) -> int | None:

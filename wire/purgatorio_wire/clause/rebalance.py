@@ -19,7 +19,6 @@ from purgatorio_wire.history.finding import (
     error_is,
     in_time,
     kept,
-    late_row,
     named,
     now_and_then,
     timed,
@@ -261,13 +260,11 @@ def _without(
     late_joins = [x for x in group.joins if x.member in missing and x.t > before.members[x.member].t]
     clause = "G4" if late_joins else "G6"
     cause: Way = "late-join-not-awaited" if late_joins else "before-the-time-out"
-    if one.first_t < earliest - EARLY_NS:
-        seen = f"answered after {after(one.first_t, join.t)} without {len(missing)} members that had not rejoined"
-        allowed = "no answer before all members have rejoined, or the rebalance timeout has passed"
-        yield broken(clause, cause, join, allowed, seen, *_numbers(late_joins))
-        return
-    yield kept(clause, cause)
-    if late_joins:
+    seen = f"answered after {after(one.first_t, join.t)} without {len(missing)} members that had not rejoined"
+    allowed = "no answer before all members have rejoined, or the rebalance timeout has passed"
+    right = one.first_t >= earliest - EARLY_NS
+    yield checked(clause, cause, join, right, allowed, seen, *_numbers(late_joins))
+    if late_joins or not right:
         return
     promise = f"an answer at the rebalance timeout, {longest_ms} ms,"
     for x in one.joins:
@@ -308,10 +305,13 @@ def _nobody_rejoined(group: Group, one: Generation) -> Rows:
             continue
         if group.bounds.allowed_ns(told.t, x.answer_t) > longest_ns // 2:
             continue
-        wanted = f"{named(UNKNOWN_MEMBER)}: no member has rejoined in time"
-        out, late = x.error == UNKNOWN_MEMBER, (told.answer_t + longest_ns, x.answer_t)
-        row = late_row("G6", "no-member-rejoined", x, wanted, named(x.error), late, *told.events)
-        yield kept("G6", "no-member-rejoined") if out else row
+        allowed = f"{named(UNKNOWN_MEMBER)}: no member has rejoined in time"
+        right, seen, late = (
+            x.error == UNKNOWN_MEMBER,
+            named(x.error),
+            (told.answer_t + longest_ns, x.answer_t),
+        )
+        yield checked("G6", "no-member-rejoined", x, right, allowed, seen, *told.events, late=late)
 
 
 def _all_there(group: Group, before: Generation, one: Generation, longest_ms: int) -> Rows:

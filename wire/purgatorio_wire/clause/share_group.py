@@ -130,12 +130,9 @@ class _Judged:
         if asked.wanted is None or one.unread or one.throttled_ms:
             return
         if not asked.wanted:
-            if error in (GONE, NOT_THE_NEXT):
-                yield broken(
-                    "S9", "refused", one, "no error: the request has the next epoch of the session", named(error),
-                )  # fmt: skip
-            elif one.got is not None and not error and asked.epoch != OPENS:
-                yield kept("S9", "refused")
+            if error in (GONE, NOT_THE_NEXT) or (one.got and not error and asked.epoch != OPENS):
+                about = ": the request has the next epoch of the session"
+                yield error_is("S9", "refused", one, error, 0, about)
             return
         cause: Way = "unknown-session" if asked.wanted == GONE else "wrong-session-epoch"
         if one.got is not None and error != asked.wanted:
@@ -277,13 +274,11 @@ class _Judged:
             if group.done_by(offset, part) <= one.t
         }
         again = sorted(offset for held in mine for offset in _some(held) if offset in done)
-        if again:
+        if done:
             allowed = f"no record of {part} that was accepted or rejected"
-            said = [x.by for x in group.said if x.part == part and again[0] in x.types]
+            said = [x.by for x in group.said if x.part == part and {*again[:1]} & {*x.types}]
             witnesses = (i for by in said if by.one.t <= asked.one.ended_t for i in by.one.events)
-            yield broken("S4", "delivered-again", one, allowed, f"record {again[0]}", *witnesses)
-        elif done:
-            yield kept("S4", "delivered-again")
+            yield checked("S4", "delivered-again", one, not again, allowed, f"records {again}", *witnesses)
 
     def _times(self, asked: ShareRequest) -> Rows:
         """S1, S2: the time of the response, and an empty response although records were available."""

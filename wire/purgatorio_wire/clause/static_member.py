@@ -12,11 +12,9 @@ from purgatorio_wire.history.finding import (
     Rows,
     after,
     answered_with,
-    broken,
     checked,
     error_is,
     in_time,
-    kept,
     named,
 )
 from purgatorio_wire.history.group import (
@@ -168,12 +166,11 @@ def _leads_on(one: Exchange, members: dict[str, Exchange], before: str) -> Row:
     skips = (one.got or {}).get("skip_assignment", False)
     wanted = len(instances) if leads else 0
     right = {one.given in told, bool(told), skips, one.leader == one.given} == {leads}
-    if right and len(told - {before}) >= wanted:
-        return kept("G11", "leader-returns")
+    right = right and len(told - {before}) >= wanted
     allowed = f"{wanted} members, and {'skip_assignment' if leads else 'another leader'}"
     skipped = "skip_assignment" if skips else "no skip_assignment"
     seen = f"{len(told)} members, leader {one.leader}, {skipped}"
-    return broken("G11", "leader-returns", one, allowed, seen)
+    return checked("G11", "leader-returns", one, right, allowed, seen)
 
 
 def _assigned(group: Group, number: int, before: str, given: str) -> Rows:

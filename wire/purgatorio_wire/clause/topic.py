@@ -20,7 +20,6 @@ from purgatorio_wire.history.finding import (
     error_is,
     in_time,
     kept,
-    late_row,
     left_to_its_time_out,
     named,
     undecided,
@@ -471,19 +470,14 @@ def _seen(
     late_ns = bounds.declared.late_topics_ms * MS
     if not asked:
         return
-    if any(error in wanted for _, error in asked):
-        yield kept(clause, cause)
-        return
-    last, error = asked[-1]
-    slack_ns = more_ns + bounds.added_ns(since_t, last.answer_t or last.t)
-    if last.t < since_t + PATIENCE_TIMES * late_ns + slack_ns:
-        seen = f"{named(error)} {after(last.t, since_t)} after the response; no later request"
-        yield undecided(clause, seen, cause)
+    right, (last, error) = any(error in wanted for _, error in asked), asked[-1]
+    slack_ns, seen = more_ns + bounds.added_ns(since_t, last.until_t), after(last.t, since_t)
+    if not right and last.t < since_t + PATIENCE_TIMES * late_ns + slack_ns:
+        yield undecided(clause, f"{named(error)} {seen} after the response; no later request", cause)
     else:
         # A starved broker applies nothing for a while: this counts if it repeats.
-        yield late_row(
-            clause, cause, last, what, f"{named(error)} after {after(last.t, since_t)}", (since_t, last.t)
-        )
+        seen, late = f"{named(error)} after {seen}", (since_t, last.t)
+        yield checked(clause, cause, last, right, what, seen, late=late)
 
 
 def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:

@@ -63,10 +63,15 @@ def broken(clause: str, cause: Way, one: Exchange, allowed: str, seen: str, *wit
 
 
 def checked(
-    clause: str, cause: Way, one: Exchange, right: object, allowed: str, seen: str, *witnesses: int
-) -> Row:
-    """A kept row if `right` is true, else a broken row."""
-    return kept(clause, cause) if right else broken(clause, cause, one, allowed, seen, *witnesses)
+    clause: str, cause: Way, one: Exchange, right: object, allowed: str, seen: str, *witnesses: int,
+    late: tuple[int, int] | None = None,
+) -> Row:  # fmt: skip
+    """A kept row if `right` is true, else a broken row, or a late row (`late_row`)."""
+    if right:
+        return kept(clause, cause)
+    if late is not None:
+        return late_row(clause, cause, one, allowed, seen, late, *witnesses)
+    return broken(clause, cause, one, allowed, seen, *witnesses)
 
 
 def now_and_then(row: Row, one: Exchange) -> Row:
