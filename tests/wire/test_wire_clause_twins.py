@@ -15,11 +15,11 @@ from purgatorio_wire.history.bound import MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import Row, kept
 from purgatorio_wire.history.group import ILLEGAL_GENERATION, NO_SUCH_GROUP, UNKNOWN_MEMBER
 from purgatorio_wire.history.history import COMMITS
-from purgatorio_wire.history.violation_kind import WAYS
 from purgatorio_wire.judge import JUDGES, LOST_GAPS, Tallied
 from purgatorio_wire.scene.catalogue import SCENES
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import SceneSpec
+from purgatorio_wire.sentence import WAYS
 from purgatorio_wire.trace.record import Declared, WireEvent
 from wire.stories import Told, judged, of_clause, stories
 from wire.story import Story

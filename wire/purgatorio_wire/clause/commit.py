@@ -31,7 +31,6 @@ from purgatorio_wire.history.history import (
 )
 from purgatorio_wire.history.log import Topic, Topics, asked_and_told
 from purgatorio_wire.history.transaction import Transaction, producer_of
-from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 Offset = tuple[int, str, int]
@@ -108,7 +107,7 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 # Old versions of OffsetFetch return no leader epoch.
                 told_all = "committed_leader_epoch" in said
                 may = {what if told_all else (*what[:2], -1) for what in _may_be(made, one)}
-                cause: Way = "committed"
+                cause = "committed"
                 if gone and gone[0].t <= until:
                     # The deletion may take a while. For a deleted topic, an error is a correct answer too.
                     if error or (seen in may and seen != NOTHING):

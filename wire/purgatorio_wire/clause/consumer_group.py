@@ -51,7 +51,6 @@ from purgatorio_wire.history.history import (
     texts,
 )
 from purgatorio_wire.history.log import Topic, Topics, asked_and_told
-from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 BEAT: Final = "consumer_group_heartbeat"
@@ -558,7 +557,7 @@ class _Group:
                 )
             elif not member.away and one.ended_t < self._outs(member)[0]:
                 wanted = 0 if epoch == member.epoch else STALE
-                cause: Way = "wrong-argument-accepted" if wanted else "refused"
+                cause = "wrong-argument-accepted" if wanted else "refused"
                 yield error_is("G15", cause, one, error, wanted, f": the epoch is {member.epoch}")
 
     def _taken(self, name: str, epoch: int, one: Exchange, returns: _Member | None = None) -> Rows:

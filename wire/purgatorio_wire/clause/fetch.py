@@ -50,7 +50,6 @@ from purgatorio_wire.history.log import (
     corrupt,
     unknown_topic,
 )
-from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 OUT_OF_RANGE, UNKNOWN_EPOCH = 1, 75
@@ -60,10 +59,10 @@ OF_TRANSACTIONS: Final[Mapping[str, str]] = {
 """The clauses of a fetch, and the clauses that replace them for a read_committed fetch of a log with transactions."""
 SESSION_STAYS_NS: Final = 100_000 * MS
 """Kafka evicts no session of a consumer in its first 120 s for another consumer's (KIP-227)."""
-_UNKNOWN_TOPIC: Final[tuple[Way, Way]] = "unknown-topic-waits", "unknown-topic-other-error"
-_OUT_OF_RANGE: Final[tuple[Way, Way]] = "out-of-range-waits", "out-of-range-other-error"
-_DELETED_RECORDS: Final[tuple[Way, Way]] = "deleted-records-waits", "deleted-records-other-error"
-_UNKNOWN_EPOCH: Final[tuple[Way, Way]] = "unknown-epoch-waits", "unknown-epoch-other-error"
+_UNKNOWN_TOPIC: Final[tuple[str, str]] = "unknown-topic-waits", "unknown-topic-other-error"
+_OUT_OF_RANGE: Final[tuple[str, str]] = "out-of-range-waits", "out-of-range-other-error"
+_DELETED_RECORDS: Final[tuple[str, str]] = "deleted-records-waits", "deleted-records-other-error"
+_UNKNOWN_EPOCH: Final[tuple[str, str]] = "unknown-epoch-waits", "unknown-epoch-other-error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,7 +375,7 @@ class Fetching:
         allowed = f"no error, and an end offset of last_fetched_epoch from {least} to {most}"
         return broken("F6", "diverging-other-end", one, allowed, f"{named(a.error)}, {end}")
 
-    def _error(self, clause: str, ways: tuple[Way, Way], a: _Asked, error: int) -> Row:
+    def _error(self, clause: str, ways: tuple[str, str], a: _Asked, error: int) -> Row:
         """The response comes at once, with this error. `ways`: the kinds of violation (the fetch waits, or gets another
         error)."""
         one, (waits, other) = self.one, ways
@@ -577,10 +576,10 @@ class Fetching:
         """An answer before max_wait_ms has at least min_bytes. The records may differ, because other records may have
         been appended since."""
         allowed, appends = f"at least {integer(self.one.body, 'min_bytes')} bytes", self._appends(END_OF_TIME)
-        cause: Way = "answered-with-too-little"
+        cause = "answered-with-too-little"
         return checked(clause, cause, self.one, self.had_enough, allowed, "fewer", *appends)
 
-    def _there(self, clause: str, cause: Way, t: int) -> Rows:
+    def _there(self, clause: str, cause: str, t: int) -> Rows:
         """The records that were available at `t` are in the answer. Without such records there is no occasion."""
         one = self.one
         missing = []
@@ -600,7 +599,7 @@ class Fetching:
 
     def _mark(self, clause: str, a: _Asked, t: int) -> Row | None:
         """A row if the answer has a start or an end that the log cannot have had since `t`."""
-        marks: Mapping[Way, tuple[int, int]] = {
+        marks: Mapping[str, tuple[int, int]] = {
             "high-watermark": (a.whole.least_end(t), a.whole.most_end(self.until)),
             "last-stable-offset": self._stable(a, t), "log-start-offset": a.log.start(t, self.until),
         }  # fmt: skip
@@ -631,7 +630,7 @@ class Fetching:
                 if a.end > limit or limit < a.whole.least_end(self.one.t):
                     allowed = f"no record from offset {limit} on, where a transaction is open"
                     seen, appends = f"records up to offset {a.end}", self._appends(self.until)
-                    cause: Way = "open-transaction-shown"
+                    cause = "open-transaction-shown"
                     yield checked("R1", cause, self.one, a.end <= limit, allowed, seen, *appends)
                 yield from self._listed(a)
 
@@ -649,7 +648,7 @@ class Fetching:
             if first is None or one.commits is None or not bases & came:
                 continue
             listed = (one.producer.id, first) in said
-            cause: Way = "listed" if one.commits else "not-listed"
+            cause = "listed" if one.commits else "not-listed"
             place = f"in the list of aborted transactions, from offset {first} on"
             allowed = f"producer {one.producer.id} {'not ' * one.commits}{place}"
             seen = f"aborted transactions: {sorted(said)}"

@@ -21,7 +21,6 @@ from purgatorio_wire.history.history import (
     text,
     texts,
 )
-from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 DELETE: Final = "delete_groups"
@@ -56,7 +55,7 @@ def described(group: Group) -> Rows:
             yield from _offsets_deleted(group, one)
             continue
         if one.api == DELETE:
-            cause: Way = "deleted-with-members" if name != EMPTY else "empty-not-deleted"
+            cause = "deleted-with-members" if name != EMPTY else "empty-not-deleted"
             wanted = NON_EMPTY if name != EMPTY else 0
             yield answered_with("G13", cause, one, one.error, wanted, f" for {len(least)} members at least")
             continue
@@ -105,7 +104,7 @@ def _place(broker: Body) -> str:
     return f"{integer(broker, 'node_id')} at {text(broker, 'host')}:{integer(broker, 'port')}"
 
 
-def _listed(one: Exchange, state: Way, said: Body, protocol_types: set[str]) -> Rows:
+def _listed(one: Exchange, state: str, said: Body, protocol_types: set[str]) -> Rows:
     """A list of all groups, or of those of some states or types, by their present state. (From version 5 on, there are
     types.)"""
     states, types = ({x.lower() for x in texts(one.body, f"{what}_filter")} for what in ("states", "types"))
@@ -122,7 +121,7 @@ def _listed(one: Exchange, state: Way, said: Body, protocol_types: set[str]) -> 
         yield checked("G13", "listed", one, right, allowed, f"a {kind} group of {protocol_type}")
 
 
-def _state(group: Group, one: Exchange, until: int) -> tuple[Way, set[str], set[str]] | None:
+def _state(group: Group, one: Exchange, until: int) -> tuple[str, set[str], set[str]] | None:
     """The state that the group certainly has during the request, the members that it certainly has, and the members
     that it may have."""
     issued = {*group.issued}

@@ -55,7 +55,6 @@ from purgatorio_wire.history.history import (
     integer,
     items,
 )
-from purgatorio_wire.history.violation_kind import Way
 
 INVALID_GROUP, INVALID_SESSION = 24, 26
 FAILED: Final = -1
@@ -367,7 +366,7 @@ def _silence(group: Group, last: Exchange, earliest: int, others: list[Exchange]
 
 
 def _told(
-    group: Group, clause: str, cause: Way, since: Exchange, begins_t: int, beats: list[Exchange],
+    group: Group, clause: str, cause: str, since: Exchange, begins_t: int, beats: list[Exchange],
     session_ms: int, promise: str,
 ) -> Row:  # fmt: skip
     """Whether the next of these heartbeats reports a rebalance that began by `begins_t`."""

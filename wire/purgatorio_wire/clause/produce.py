@@ -44,7 +44,6 @@ from purgatorio_wire.history.log import (
     written_by,
 )
 from purgatorio_wire.history.transaction import CONCURRENT, INIT, Transaction, begins, renews
-from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import BY_NOBODY, SEQUENCES, Body, Written
 
 CORRUPT, TIMED_OUT, TOO_LARGE, NOT_ENOUGH, INVALID_ACKS = 2, 7, 10, 19, 21
@@ -89,7 +88,7 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif acks not in (-1, 1):
                 if answer is not None:
                     error, about = integer(answer, "error_code"), f" for acks {acks}"
-                    cause: Way = "invalid-acks-accepted"
+                    cause = "invalid-acks-accepted"
                     yield answered_with("M3", cause, one, error, INVALID_ACKS, about, excused=EXCUSED)
             elif part.topic not in keyed and any(forbids := _forbids(bounds, topic, one, batches)):
                 if answer is not None and all(forbids):
@@ -404,7 +403,7 @@ def _stopped(
 def _all_healthy(bounds: Bounds, one: Exchange, error: int, follows: bool) -> Row:
     """M1, where no replica has been stopped: they all have it in time. `follows`: whether the other replicas must know
     of the partition."""
-    cause: Way = "timed-out"
+    cause = "timed-out"
     if error != TIMED_OUT:
         return kept("M1", cause) if not error else undecided("M1", named(error), cause)
     t = one.until_t

@@ -25,10 +25,9 @@ from purgatorio_wire.history.finding import (
 )
 from purgatorio_wire.history.group import JOIN_GAP_NS, REBALANCING, UNKNOWN_MEMBER, Generation, Group
 from purgatorio_wire.history.history import Exchange, integer, items, text
-from purgatorio_wire.history.violation_kind import Way
 
-_OF_ALL: Final[tuple[str, Way]] = "G4", "waits-though-complete"
-_OF_THE_SILENT: Final[tuple[str, Way]] = "G7", "waits-for-silent-member"
+_OF_ALL: Final[tuple[str, str]] = "G4", "waits-though-complete"
+_OF_THE_SILENT: Final[tuple[str, str]] = "G7", "waits-for-silent-member"
 
 
 def rebalances(group: Group) -> Rows:
@@ -164,7 +163,7 @@ def _initial_delay(group: Group, before: Generation | None, one: Generation) -> 
     due = last.t + (delay_ms if len(one.joins) + len(gone) == 1 else 2 * delay_ms) * MS
     cap_ms = max(delay_ms, one.rebalance_ms[1], *(x.rebalance_ms for x in gone))
     capped_t = first.t + cap_ms * MS
-    cause: Way = "late"
+    cause = "late"
     if capped_t < due:
         due = capped_t
         cause = "delayed-again" if cap_ms > 2 * delay_ms else "beyond-the-time-out"
@@ -259,7 +258,7 @@ def _without(
     join = min(one.joins, key=lambda join: join.ended_t)
     late_joins = [x for x in group.joins if x.member in missing and x.t > before.members[x.member].t]
     clause = "G4" if late_joins else "G6"
-    cause: Way = "late-join-not-awaited" if late_joins else "before-the-time-out"
+    cause = "late-join-not-awaited" if late_joins else "before-the-time-out"
     seen = f"answered after {after(one.first_t, join.t)} without {len(missing)} members that had not rejoined"
     allowed = "no answer before all members have rejoined, or the rebalance timeout has passed"
     right = one.first_t >= earliest - EARLY_NS
@@ -378,7 +377,7 @@ def _syncs(group: Group, one: Generation) -> Rows:
         if (sync.answer is None or sync.error) and group.disturbed(one, until):
             continue
         promise = f"an answer when the leader sends its SyncGroup, {after(due, sync.t)} after the request,"
-        cause: Way = "leader-waits" if sync is lead else "waits-though-synced"
+        cause = "leader-waits" if sync is lead else "waits-though-synced"
         row = timed("G5", cause, sync, by, promise, sync.t, *lead.events)
         row = row.but(not sync.error, "refused", sync, "the assignment of the member", named(sync.error))
         right = text(sync.got, "assignment") == given.get(sync.member, "")
@@ -410,7 +409,7 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
     due = one.last_t + longest if begins is None else begins
     why = "the rebalance timeout" if begins is None else "the JoinGroup of a new member, or a LeaveGroup"
     clause = "G5"
-    cause: Way = "waits-for-no-leader" if begins is None else "waits-in-rebalance"
+    cause = "waits-for-no-leader" if begins is None else "waits-in-rebalance"
     gap = longest
     over = group.session_over(one.leader, sync.until_t)
     soon = sync.t < over < one.first_t + longest // 2
@@ -499,11 +498,11 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         if leads or changed:
             if join.answered:
                 allowed, seen = f"generation {one.number + 1}", f"generation {one.number} again"
-                unheard: Way = "leader-rejoin-ignored" if leads else "change-ignored"
+                unheard = "leader-rejoin-ignored" if leads else "change-ignored"
                 heard = integer(join.got, "generation_id") != one.number
                 yield checked("G3", unheard, join, heard, allowed, seen)
             continue
-        cause: Way = "unsynced-rejoin-waits" if unsynced else "rejoin-waits"
+        cause = "unsynced-rejoin-waits" if unsynced else "rejoin-waits"
         row = timed("G3", cause, join, by, f"generation {one.number} at once, without a rebalance,", join.t)
         number = join.generation
         allowed, seen = f"generation {one.number}", f"{named(join.error)}, {number}"

@@ -14,7 +14,7 @@ from purgatorio_wire.trace.record import PROFILE
 class WireClause:
     """A promise of a broker to its clients.
 
-    `causes`: the kinds of violations (`violation_kind`). `basis`: the protocol guide or a KIP states the promise
+    `causes`: the kinds of violations (`sentence.WAYS`). `basis`: the protocol guide or a KIP states the promise
     (`documented`, `KIP-...`), or Apache Kafka keeps it and clients rely on it (`as Kafka`). A promise that Apache Kafka
     itself breaks is not a clause.
     """

@@ -64,7 +64,6 @@ from purgatorio_wire.history.share import (
     lock_ns,
     share_groups,
 )
-from purgatorio_wire.history.violation_kind import Way
 
 MOST_LOOKED_AT: Final = 60
 """The clauses check this number of records of an acquisition, beginning with the first."""
@@ -134,7 +133,7 @@ class _Judged:
                 about = ": the request has the next epoch of the session"
                 yield error_is("S9", "refused", one, error, 0, about)
             return
-        cause: Way = "unknown-session" if asked.wanted == GONE else "wrong-session-epoch"
+        cause = "unknown-session" if asked.wanted == GONE else "wrong-session-epoch"
         if one.got is not None and error != asked.wanted:
             if error not in REFUSED:
                 yield broken("S9", cause, one, named(asked.wanted), named(error))
@@ -200,7 +199,7 @@ class _Judged:
                 continue
             isopen, shown = within.may_end_t > held.by.ended_t, held.first < end
             if isopen or (within.commits is False and within.ended_t <= held.by.t):
-                cause: Way = "open-transaction-shown" if isopen else "aborted-shown"
+                cause = "open-transaction-shown" if isopen else "aborted-shown"
                 allowed = f"no record of the {'open' if isopen else 'aborted'} transaction of {within.name}"
                 seen = f"records {held.first} to {held.last}"
                 yield checked("S1", cause, held.by, not shown, allowed, seen, *append.exchange.events)

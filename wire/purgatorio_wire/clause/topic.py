@@ -57,7 +57,6 @@ from purgatorio_wire.history.log import (
     settled_parts,
     written_by,
 )
-from purgatorio_wire.history.violation_kind import Way
 from purgatorio_wire.trace.record import Body
 
 OF_TOPIC: Final = 2
@@ -339,7 +338,7 @@ def _wrong(asked: Body) -> int:
     return INVALID_CONFIG if NO_VALUE in {text(x, "value") for x in items(asked, "configs")} else 0
 
 
-def _not_made(scene: Scene, one: Exchange, name: str, cause: Way) -> Rows:
+def _not_made(scene: Scene, one: Exchange, name: str, cause: str) -> Rows:
     """A1: a CreateTopics with validate_only, or with a name twice, creates no topic."""
     for asked, said in _told(scene, name, one.ended_t):
         about = ": neither CreateTopics nor Metadata was allowed to create it"
@@ -463,7 +462,7 @@ def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part, more_ns
 
 def _seen(
     bounds: Bounds, clause: str, asked: list[tuple[Exchange, int]], since_t: int, wanted: AbstractSet[int], what: str,
-    cause: Way = "not-in-effect", *, more_ns: int = 0,
+    cause: str = "not-in-effect", *, more_ns: int = 0,
 ) -> Rows:  # fmt: skip
     """Metadata (or a fetch) shows the change at most `late_topics_ms` after the response. When it has shown the change,
     the clause is kept. `more_ns` is added to the bound after which the change is certainly late."""
@@ -498,7 +497,7 @@ def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 wanted = INVALID_PLACEMENT
             wanted = INVALID_REQUEST if names.count(name) > 1 else wanted
             if wanted or error or one.body.get("validate_only"):
-                cause: Way = "not-refused-count" if wanted else "partitions-not-added"
+                cause = "not-refused-count" if wanted else "partitions-not-added"
                 about = f" for {names.count(name)} x {count} partitions, where the topic has {had}"
                 yield answered_with("A3", cause, one, error, wanted, about)
             else:
@@ -707,7 +706,7 @@ def _time_ms(append: Append, part: Part) -> int:
 def epochs_told(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     """L1 for end offsets, A1 for descriptions, M1 for batches: a leader epoch is at most the one that metadata returns
     later. The epoch of a partition is at least the one that metadata returned before."""
-    judged: dict[str, tuple[str, Way]] = dict.fromkeys(("fetch", "share_fetch"), ("M1", "other-records"))
+    judged: dict[str, tuple[str, str]] = dict.fromkeys(("fetch", "share_fetch"), ("M1", "other-records"))
     judged["list_offsets"] = "L1", "other-epoch"
     if any(text(x.body, "what") in ("stops", "at-second") for x in scene.stimuli):
         return  # the metadata of another broker may be older

@@ -9,7 +9,6 @@ from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus, Timed
 from purgatorio_wire.history.error_code import ERRORS
 from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, Exchange
 from purgatorio_wire.history.log import Topic
-from purgatorio_wire.history.violation_kind import Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Row:
     """The error of Purgatorio that replaces the result."""
 
     def but(
-        self, right: object, cause: Way, one: Exchange, allowed: str, seen: str, *witnesses: int
+        self, right: object, cause: str, one: Exchange, allowed: str, seen: str, *witnesses: int
     ) -> "Row":
         """This row, or a broken row if this row is kept and `right` is false."""
         return self if self.status is not RowStatus.KEPT or right else broken(
@@ -46,24 +45,24 @@ class Row:
 Rows: TypeAlias = Iterator[Row]
 
 
-def kept(clause: str, cause: Way = "") -> Row:
+def kept(clause: str, cause: str = "") -> Row:
     """A row of a kept promise. `cause`: the kind of violation that the row tested, if a clause has several."""
     return Row(clause, RowStatus.KEPT, cause)
 
 
-def undecided(clause: str, why: str, cause: Way = "", gaps: float = 0.0) -> Row:
+def undecided(clause: str, why: str, cause: str = "", gaps: float = 0.0) -> Row:
     """An undecided row, with the reason. `gaps`: the lateness of the response divided by the gap."""
     return Row(clause, RowStatus.UNDECIDED, cause, seen=why, gaps=gaps)
 
 
-def broken(clause: str, cause: Way, one: Exchange, allowed: str, seen: str, *witnesses: int) -> Row:
+def broken(clause: str, cause: str, one: Exchange, allowed: str, seen: str, *witnesses: int) -> Row:
     """The row of an exchange that breaks a promise. `witnesses`: further events that show the violation."""
     events = tuple(sorted({*one.events, *witnesses}))
     return Row(clause, RowStatus.BROKEN, cause, said(one), events, allowed, seen)
 
 
 def checked(
-    clause: str, cause: Way, one: Exchange, right: object, allowed: str, seen: str, *witnesses: int,
+    clause: str, cause: str, one: Exchange, right: object, allowed: str, seen: str, *witnesses: int,
     late: tuple[int, int] | None = None,
 ) -> Row:  # fmt: skip
     """A kept row if `right` is true, else a broken row, or a late row (`late_row`)."""
@@ -81,7 +80,7 @@ def now_and_then(row: Row, one: Exchange) -> Row:
 
 
 def timed(
-    clause: str, cause: Way, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int, what: str = "answered"
+    clause: str, cause: str, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int, what: str = "answered"
 ) -> Row:  # fmt: skip
     """The row of a time bound. `promise`: the promised event in words. `what`: the verb of this text. `t0`: the zero of
     the times in the texts."""
@@ -97,7 +96,7 @@ def timed(
 
 
 def late_row(
-    clause: str, cause: Way, one: Exchange, allowed: str, seen: str, late: tuple[int, int], *witnesses: int
+    clause: str, cause: str, one: Exchange, allowed: str, seen: str, late: tuple[int, int], *witnesses: int
 ) -> Row:
     """A late row, which violates the clause if it repeats. `late`: the promised time, and the end of the wait."""
     row = broken(clause, cause, one, allowed, seen, *witnesses)
@@ -105,7 +104,7 @@ def late_row(
 
 
 def in_time(
-    bounds: Bounds, clause: str, cause: Way, one: Exchange, due: int, gap_ns: int, promise: str, *witnesses: int,
+    bounds: Bounds, clause: str, cause: str, one: Exchange, due: int, gap_ns: int, promise: str, *witnesses: int,
     late_ms: int | None = None, since_t: int | None = None, through: bool = False,
 ) -> Row:  # fmt: skip
     """The row of a request whose response is promised by `due`. `gap_ns`: the lateness that a broken broker would have.
@@ -128,7 +127,7 @@ def left_to_its_time_out(bounds: Bounds, clause: str, one: Exchange) -> Row:
     machine counts for the whole time, because the operation has several steps."""
     half = one.wait_ms * MS // 2
     promise = f"an answer when the operation is done, long before timeout_ms, {one.wait_ms} ms,"
-    cause: Way = "left-to-its-time-out"
+    cause = "left-to-its-time-out"
     row = in_time(bounds, clause, cause, one, one.t + half, half, promise, through=True)
     early_t = one.t + one.wait_ms * MS - EARLY_NS
     if row.status is not RowStatus.KEPT and one.answer_t and one.answer_t < early_t:
@@ -139,7 +138,7 @@ def left_to_its_time_out(bounds: Bounds, clause: str, one: Exchange) -> Row:
     return row
 
 
-def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, told: bool) -> Rows:
+def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: str, due: int, told: bool) -> Rows:
     """F8, for a request that waited when its topic was deleted, and whose wait ends at `due`. `told`: the response had
     an error."""
     asked_t, deleted_t = topic.delete_t or END_OF_TIME, topic.deleted_t
@@ -155,7 +154,7 @@ def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: Way, due: int, t
 
 
 def error_is(
-    clause: str, cause: Way, one: Exchange, error: int, wanted: int | Collection[int] | None, about: str = "",
+    clause: str, cause: str, one: Exchange, error: int, wanted: int | Collection[int] | None, about: str = "",
     *witnesses: int,
 ) -> Row:  # fmt: skip
     """Judge whether a request got this error, or one of these; None: any error. `about`: the subject in words."""
@@ -167,7 +166,7 @@ def error_is(
 
 
 def answered_with(
-    clause: str, cause: Way, one: Exchange, error: int, wanted: int | Collection[int], about: str = "",
+    clause: str, cause: str, one: Exchange, error: int, wanted: int | Collection[int], about: str = "",
     excused: Collection[int] = BUSY,
 ) -> Row:  # fmt: skip
     """As `error_is`, except for unrelated errors (`excused`), such as those of a busy controller."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from purgatorio_wire.history.bound import MS
-from purgatorio_wire.history.violation_kind import WAYS
+from purgatorio_wire.sentence import WAYS
 from purgatorio_wire.trace.record import RENAMED, Body, WireEvent
 
 LOADING: Final = frozenset({14, 15, 16})

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from purgatorio_wire.history.violation_kind import WAYS
 from purgatorio_wire.scene.play import Play
+from purgatorio_wire.sentence import WAYS
 
 Plays = Callable[[Play], Awaitable[None]]
 
