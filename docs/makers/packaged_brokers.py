@@ -34,7 +34,8 @@ from purgatorio_wire.judge import judge_file
 from purgatorio_wire.scene.broker_probe import NoBroker
 from purgatorio_wire.scene.catalogue import chosen
 from purgatorio_wire.scene.notation import REQUESTS
-from purgatorio_wire.scene.run import RunOptions, record
+from purgatorio_wire.scene.plan import RunOptions
+from purgatorio_wire.scene.run import record
 from purgatorio_wire.trace.record import Declared
 
 START_SECONDS: Final = 20.0

@@ -22,7 +22,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_wire import counterexample
 from purgatorio_wire.client.connection import Address
 from purgatorio_wire.judge import judge_file, judge_trace
-from purgatorio_wire.scene.run import RunOptions
+from purgatorio_wire.scene.plan import RunOptions
 from purgatorio_wire.trace.file import WireTrace, WireWriter, convert_wire
 from purgatorio_wire.trace.record import WireEvent, WireHeader
 

@@ -16,8 +16,9 @@ from purgatorio_wire.client.connection import Address
 from purgatorio_wire.counterexample import counterexamples
 from purgatorio_wire.judge import judge_file
 from purgatorio_wire.scene.notation import REQUESTS, ProgramBroken, request_of
+from purgatorio_wire.scene.plan import RunOptions
 from purgatorio_wire.scene.random_scene import KINDS, RandomScene, made_small, parsed
-from purgatorio_wire.scene.run import RunOptions, record
+from purgatorio_wire.scene.run import record
 from purgatorio_wire.trace.file import WireTrace
 from purgatorio_wire.trace.record import Declared
 

@@ -25,7 +25,8 @@ from purgatorio_wire.scene import broker_probe as first_look
 from purgatorio_wire.scene import plan
 from purgatorio_wire.scene.broker_probe import NoBroker
 from purgatorio_wire.scene.catalogue import chosen
-from purgatorio_wire.scene.run import RunOptions, record
+from purgatorio_wire.scene.plan import RunOptions
+from purgatorio_wire.scene.run import record
 from purgatorio_wire.trace.record import Declared
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -37,9 +37,9 @@ from purgatorio_wire.scene import run as session
 from purgatorio_wire.scene.broker import Broker, must
 from purgatorio_wire.scene.broker_probe import look_at
 from purgatorio_wire.scene.catalogue import PATIENT, SCENES, chosen
-from purgatorio_wire.scene.plan import PlanRun, clean_up
+from purgatorio_wire.scene.plan import PlanRun, RunOptions, clean_up
 from purgatorio_wire.scene.play import Play
-from purgatorio_wire.scene.run import RunOptions, record
+from purgatorio_wire.scene.run import record
 from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.record import Declared
 

@@ -20,8 +20,9 @@ from purgatorio_wire.history.log import Topics
 from purgatorio_wire.history.scenes import scene_of
 from purgatorio_wire.judge import JUDGES, Wire, judge_file, judge_scene
 from purgatorio_wire.scene.catalogue import SCENES
+from purgatorio_wire.scene.plan import RunOptions
 from purgatorio_wire.scene.play import Play
-from purgatorio_wire.scene.run import RunOptions, record
+from purgatorio_wire.scene.run import record
 from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.file import read_trace
 from purgatorio_wire.trace.record import Declared, WireHeader

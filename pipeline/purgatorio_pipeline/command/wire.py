@@ -33,8 +33,9 @@ from purgatorio_wire.client.connection import Address
 from purgatorio_wire.scene.broker import Second
 from purgatorio_wire.scene.broker_probe import NoBroker
 from purgatorio_wire.scene.catalogue import SCENES, chosen
+from purgatorio_wire.scene.plan import RunOptions
 from purgatorio_wire.scene.random_scene import parsed
-from purgatorio_wire.scene.run import RunOptions, declared_of, record
+from purgatorio_wire.scene.run import declared_of, record
 from purgatorio_wire.scene.spec import SceneSpec
 from purgatorio_wire.trace.record import DRAWN
 

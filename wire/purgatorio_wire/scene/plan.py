@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_spec.failure import Failure, failure_of, surviving
-from purgatorio_wire.client.connection import Connection, Got, NoAnswer
+from purgatorio_wire.client.connection import Address, Connection, Got, NoAnswer
 from purgatorio_wire.client.control import Control
 from purgatorio_wire.client.recorder import CONTROL, WireRecorder
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
@@ -27,12 +27,12 @@ from purgatorio_wire.judge import FAR_GAPS, LOST_GAPS, Wire, judge_scene, repeat
 from purgatorio_wire.scene import fetch as scene_fetch
 from purgatorio_wire.scene import topic as scene_other
 from purgatorio_wire.scene.asker import codes
-from purgatorio_wire.scene.broker import Broker, SceneLost, SceneSkipped
+from purgatorio_wire.scene.broker import Broker, Made, SceneLost, SceneSkipped, Second
 from purgatorio_wire.scene.catalogue import PATIENT, SCENES, WARM_UPS
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.random_scene import KINDS, LEAST_SCENE, RandomScene, made_small, play_program
 from purgatorio_wire.scene.spec import SceneSpec
-from purgatorio_wire.trace.record import DRAWN, MAX_EVENTS, WireHeader
+from purgatorio_wire.trace.record import DRAWN, MAX_EVENTS, Declared
 
 SCENES_AT_ONCE: Final = 4
 GROUP_SCENES_AT_ONCE: Final = 8
@@ -71,6 +71,29 @@ def _fails(row: Row) -> bool:
     return row.status is RowStatus.BROKEN or (row.status is RowStatus.LATE and row.gaps >= LOST_GAPS)
 
 
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of a run. `seconds`: the time limit of the run."""
+
+    address: Address
+    shown: str
+    """The address as the user wrote it."""
+    scenes: tuple[SceneSpec, ...]
+    declared: Declared = field(default_factory=Declared)
+    seconds: float = 120.0
+    seed: int = 0
+    second: Second | None = None
+    pid: int | None = None
+    drawn_seconds: float = 0.0
+    """The time for random programs, in seconds."""
+    program: RandomScene | None = None
+    """A random program to run three times."""
+    name: str | None = None
+    """The name of the run. Default: a unique name."""
+    made: Made = field(default_factory=Made)
+    """After the run, what it could not delete."""
+
+
 @dataclass(slots=True)
 class PlanRun:
     """One run of a plan. `told` receives each progress line, `played` each scene that has ended, and `found` each
@@ -78,13 +101,12 @@ class PlanRun:
 
     broker: Broker
     recorder: WireRecorder
-    header: WireHeader
-    seed: int
+    asked: RunOptions
     told: Callable[[str], None] = lambda line: None
     played: Callable[[], None] = lambda: None
     found: Callable[[str], None] = lambda line: None
-    drawn_seconds: float = 0.0
-    program: RandomScene | None = None
+    failures: list[Failure] = field(default_factory=list)
+    """Internal errors of Purgatorio during the run. The trace is judged nevertheless."""
     skipped: dict[str, str] = field(default_factory=dict)
     """The clauses that a scene could not test on this broker, with the reason."""
     _played: dict[str, int] = field(default_factory=dict)
@@ -103,8 +125,6 @@ class PlanRun:
     """The pairs of clause and cause whose late rows do not count, because the broker is busy (`Row.busy`)."""
     _convicted: set[str] = field(default_factory=set)
     """The clauses that are VIOLATED so far."""
-    failures: list[Failure] = field(default_factory=list)
-    """Internal errors of Purgatorio during the run. The trace is judged nevertheless."""
 
     @property
     def lost(self) -> dict[str, str]:
@@ -114,10 +134,10 @@ class PlanRun:
             for spec, why in self._broke.items() if spec.name not in self._over for clause in spec.clauses
         }  # fmt: skip
 
-    async def play(self, scenes: list[SceneSpec], seconds: float) -> None:
-        """Runs the scenes for at most this time, and cleans up in every case."""
-        areas = {one.area for one in scenes}
-        scenes = self._in_time(scenes, seconds)
+    async def play(self) -> None:
+        """Runs the scenes for at most the time of the run, and cleans up in every case."""
+        areas, seconds = {one.area for one in self.asked.scenes}, self.asked.seconds
+        scenes = self._in_time(self.asked.scenes, seconds)
         control = Control(self.broker.address, self.recorder)
         controlling = asyncio.create_task(control.run())
         clean_up_s = CLEAN_UP_SECONDS
@@ -143,10 +163,10 @@ class PlanRun:
                 if not self._convicted:  # on a busy machine a scene can lose its occasions
                     open_ones = (one for one in scenes if one.name in self._open)
                     await play_all([one for one in open_ones if self._has_time(one.takes)])
-                if self.program is not None:
-                    await self.play_least(self.program)
-                if self.drawn_seconds > 0:
-                    await self._draw(self.drawn_seconds)
+                if self.asked.program is not None:
+                    await self.play_least(self.asked.program)
+                if self.asked.drawn_seconds > 0:
+                    await self._draw(self.asked.drawn_seconds)
         except TimeoutError:
             self._broke = dict.fromkeys(scenes, f"the time limit of {seconds:g} s was reached") | self._broke
         except asyncio.CancelledError:
@@ -165,7 +185,7 @@ class PlanRun:
             await asyncio.gather(controlling, return_exceptions=True)
             await clean_up(self.broker, self.recorder, self.told, clean_up_s)
 
-    def _in_time(self, scenes: list[SceneSpec], seconds: float) -> list[SceneSpec]:
+    def _in_time(self, scenes: Sequence[SceneSpec], seconds: float) -> list[SceneSpec]:
         """Returns the scenes for which there is time. Reports the other scenes before the first one runs."""
         self._ends_t = asyncio.get_running_loop().time() + seconds
         free, kept = seconds - TOGETHER_SECONDS * any(not one.alone for one in scenes), []
@@ -244,7 +264,7 @@ class PlanRun:
         return bool(broken)
 
     async def _once(self, spec: SceneSpec, name: str) -> None:
-        play = Play(self.broker, self.recorder, name, random.Random(f"{self.seed} {name}"))
+        play = Play(self.broker, self.recorder, name, random.Random(f"{self.asked.seed} {name}"))
         self.told(f"playing {name}")
         try:
             async with asyncio.timeout(spec.seconds * play.pace):
@@ -333,7 +353,7 @@ class PlanRun:
         async def worker(draw: Callable[[random.Random], RandomScene]) -> None:
             while loop.time() < ends and self.recorder.events < MAX_EVENTS // 2:
                 name = f"{DRAWN}#{next(numbers)}"
-                played[name] = draw(random.Random(f"{self.seed} {name}"))
+                played[name] = draw(random.Random(f"{self.asked.seed} {name}"))
                 if not await self._program(self.recorder, name, played[name]):
                     return
 

@@ -8,45 +8,19 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from purgatorio_spec.failure import Failure
-from purgatorio_wire.client.connection import Address
 from purgatorio_wire.client.recorder import WireRecorder
-from purgatorio_wire.scene.broker import Made, Second
+from purgatorio_wire.scene.broker import Second
 from purgatorio_wire.scene.broker_probe import look_at
-from purgatorio_wire.scene.plan import PlanRun
-from purgatorio_wire.scene.random_scene import RandomScene
-from purgatorio_wire.scene.spec import SceneSpec
+from purgatorio_wire.scene.plan import PlanRun, RunOptions
 from purgatorio_wire.trace.file import WireWriter
 from purgatorio_wire.trace.record import Declared, WireEvent, WireHeader
 
 MAX_LATE_MS: Final = 60_000
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """The options of a run. `seconds`: the time limit of the run."""
-
-    address: Address
-    shown: str
-    """The address as the user wrote it."""
-    scenes: tuple[SceneSpec, ...]
-    declared: Declared = field(default_factory=Declared)
-    seconds: float = 120.0
-    seed: int = 0
-    second: Second | None = None
-    pid: int | None = None
-    drawn_seconds: float = 0.0
-    """The time for random programs, in seconds."""
-    program: RandomScene | None = None
-    """A random program to run three times."""
-    name: str | None = None
-    """The name of the run. Default: a unique name."""
-    made: Made = field(default_factory=Made)
-    """After the run, what it could not delete."""
 
 
 async def record(
@@ -87,20 +61,9 @@ async def record(
     for event in first:
         out.write(event)
     writer[0] = out.write
-    playing = PlanRun(
-        broker,
-        recorder,
-        header,
-        asked.seed,
-        told,
-        played,
-        found,
-        asked.drawn_seconds,
-        asked.program,
-        failures=failures,
-    )
+    playing = PlanRun(broker, recorder, asked, told, played, found, failures)
     try:
-        await playing.play(list(asked.scenes), asked.seconds)
+        await playing.play()
     except BaseException:
         writer[0] = first.append  # messages of a loop that closes are not part of the trace
         out.abandon()
