@@ -19,8 +19,6 @@ from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.lock_order import out_of_order
 from purgatorio_stress.scenario.outcome import outcomes_of, serial_outcomes
 
-_PLAIN = "the code keeps state in plain attributes, which this strategy does not compare; use dpor or bounded"
-
 
 @dataclass(frozen=True, slots=True)
 class ScenarioResult:
@@ -49,7 +47,6 @@ class ScenarioResult:
         shape = printed.Explored(
             scenario=self.program.name,
             verdict=self.verdict,
-            states=done.states,
             histories=self.program.histories.distinct,
             mutant=self.bug.name,
             unreached=list(self.unreached),
@@ -70,7 +67,7 @@ def explore(
     dialect: str,
     limits: Limits,
     *,
-    strategy: str | None = None,
+    strategy: str = "dpor",
     seed: int = 0,
     bug: Bug = SOUND,
     races: bool = False,
@@ -78,24 +75,11 @@ def explore(
     """Explore one scenario, with the bug if one is given. `races`: see `ScenarioProgram`. KeyError for unknown
     names."""
     scenario = scenario_named(name)
-    if strategy == "states" and scenario.plain:
-        return ScenarioResult(
-            ScenarioProgram(scenario, dialect),
-            Exploration(strategy, "nothing", limit=_PLAIN),
-            (),
-            bug=bug,
-        )
     program = ScenarioProgram(scenario, dialect, memory=bug.memory, races=races)
     with bounded_cpu(NO_END_S):
         # The outcomes of the code without the bug are acceptable.
         serial = serial_outcomes(scenario, dialect)
     with bug.applied():
-        if strategy is None:
-            strategy = scenario.strategy
-            if races and strategy != "dpor":
-                # Not by states, because runs with one state may have different orders, and a race is about order. Few
-                # preemptions are enough, because a race is found whichever of its two uses comes first.
-                strategy, limits = "bounded", replace(limits, preemptions=min(limits.preemptions, 1))
         done = _explore_with_end(program, limits, strategy, seed)
         done.found += _lock_order(done)
         unreached = tuple(label for label in scenario.labels if not program.labels[label])

@@ -145,7 +145,6 @@ class Explored(_Searched, kw_only=True):
     """A scenario of `explore`. `token` and `steps`: of a repeated run."""
 
     scenario: str
-    states: Count = 0
     histories: Count = 0
     mutant: str = ""
     unreached: list[str] = []
@@ -209,7 +208,6 @@ class Explore(Struct, tag_field="kind", tag="explore"):
     complete: bool = False
     bound: str = ""
     schedules: Count = 0
-    states: Count = 0
     seconds: float = 0.0
     violations: list[Shown] = []
     drawn: DrawnSum | UnsetType = UNSET

@@ -10,7 +10,7 @@ import pytest
 
 from mutants.reference import MUTANTS
 from purgatorio.sync import Sync
-from purgatorio_stress.explorer.bounded import explore_bounded, explore_states
+from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.dpor import Dpor, explore_dpor
 from purgatorio_stress.explorer.program import Repetition
 from purgatorio_stress.explorer.result import Exploration, Limits
@@ -32,12 +32,12 @@ class SetUpAnew(ScenarioProgram):
 def figures(program: ScenarioProgram, search: Search) -> tuple[object, ...]:
     done = search(program, Limits(schedules=150, violations=0))
     return (
-        *(done.schedules, done.redundant, done.beyond, done.steps, done.states, done.complete, done.found),
+        *(done.schedules, done.redundant, done.beyond, done.steps, done.complete, done.found),
         *(program.labels, program.histories.distinct, program.histories.occasions, done.orders),
     )
 
 
-@pytest.mark.parametrize("search", [explore_dpor, explore_bounded, explore_states])
+@pytest.mark.parametrize("search", [explore_dpor, explore_bounded])
 @pytest.mark.parametrize(
     "name",
     [
@@ -142,18 +142,7 @@ def test_ctrl_c_stops_the_search_and_is_no_bug_of_a_task() -> None:
 
         return [other, interrupted, other], lambda: True
 
-    for search in (explore_dpor, explore_bounded, explore_states):
+    for search in (explore_dpor, explore_bounded):
         with pytest.raises(KeyboardInterrupt):
             search(Small(build), Limits(violations=0))
     assert gc.isenabled()
-
-
-@pytest.mark.parametrize(("threads", "reads"), [(2, 1), (2, 2), (3, 1), (3, 2)])
-def test_states_are_named_alike_whatever_the_way_to_them(threads: int, reads: int) -> None:
-    """No thread changes the state: a state is the position of each thread, also before its start and at its end."""
-
-    def build(sync: Sync) -> tuple[list[Callable[[], object]], Callable[[], bool]]:
-        shared = sync.atomic_int(0, "x")
-        return [lambda: [shared.get() for _ in range(reads)] for _ in range(threads)], lambda: True
-
-    assert explore_states(Small(build), Limits(violations=0)).states == (reads + 2) ** threads

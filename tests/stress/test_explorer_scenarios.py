@@ -4,8 +4,6 @@ import dataclasses
 import os
 import signal
 import sys
-from collections.abc import Callable
-from functools import partial
 from typing import NoReturn
 
 import pyarrow as pa
@@ -14,19 +12,17 @@ import pytest
 from mutants.reference import MUTANTS
 from purgatorio import DelayedOperation
 from purgatorio.delayed.watchers import WatcherList
-from purgatorio.sync import Sync
 from purgatorio.threads import THREADS
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress import exploring
 from purgatorio_stress.explorer import minimise, replay
-from purgatorio_stress.explorer.bounded import explore_states
 from purgatorio_stress.explorer.dpor import Dpor, explore_dpor
 from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
-from purgatorio_stress.explorer.program import Broken, Program
+from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import Token
-from purgatorio_stress.explorer.result import Exploration, Limits
+from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.exploring import explore, replay_token
 from purgatorio_stress.harness.stage import RoundTasks, RoundTime, SilentLog
@@ -37,7 +33,6 @@ from purgatorio_stress.scenario.lock_order import out_of_order
 from purgatorio_stress.scenario.player import play
 from purgatorio_stress.scenario.registry import SCENARIOS
 from purgatorio_stress.scenario.world import Stage, World
-from stress.small_programs import Small
 
 LONG = {
     "three-events/pending-flag",
@@ -83,74 +78,6 @@ def test_the_reference_passes_a_large_one_with_one_preemption() -> None:
     explored = explore("three-events", "pending-flag", Limits(preemptions=1), strategy="bounded")
     assert explored.exploration.complete
     assert not explored.exploration.found
-
-
-@pytest.mark.slow
-def test_all_classes_of_the_largest_of_three_threads() -> None:
-    """`three-events` by reduction, too: it judges more histories than the search by states comes to the end of."""
-    explored = explore("three-events", "pending-flag", Limits(), strategy="dpor")
-    assert explored.verdict is Verdict.PASS, explored.printed()
-
-
-def test_states_of_plain_attributes_are_not_compared() -> None:
-    """They would be taken for one another: UNKNOWN with the reason and no run, where the search itself cries wolf."""
-    explored = explore(
-        "drawn:intrusive:1.2.0.0:3:add.0:add.0+add.0:", "pending-flag", Limits(), strategy="states"
-    )
-    assert explored.verdict is Verdict.UNKNOWN
-    assert (explored.exploration.schedules, "plain attributes" in explored.exploration.limit) == (0, True)
-
-
-def test_the_search_by_states_is_wrong_about_plain_attributes() -> None:
-    """The twin: why it is not asked. Two threads write an attribute under a lock, then read it: which wrote last is no
-    part of the states that it compares, and it goes no further where it should."""
-
-    def shown(search: Callable[[Program, Limits], Exploration]) -> set[tuple[int, int]]:
-        read: set[tuple[int, int]] = set()
-
-        def build(sync: Sync) -> tuple[list[Callable[[], None]], Callable[[], bool]]:
-            lock, last, seen = sync.mutex("last"), [0], [0, 0]
-
-            def write_and_read(number: int) -> None:
-                with lock:
-                    last[0] = number
-                with lock:
-                    seen[number - 1] = last[0]
-
-            def end() -> bool:
-                read.add((seen[0], seen[1]))
-                return True
-
-            return [partial(write_and_read, 1), partial(write_and_read, 2)], end
-
-        assert search(Small(build), Limits()).complete
-        return read
-
-    assert shown(explore_dpor) == {(1, 1), (1, 2), (2, 2)}
-    assert shown(explore_states) < shown(explore_dpor)
-
-
-@pytest.mark.parametrize(
-    "name", ["two-events/pending-flag", "three-events/locked", "remove-against-move/pending-flag"]
-)
-def test_states_and_classes_show_the_same(name: str) -> None:
-    """Every state, and one run of each class: both reach every label, and neither anything that the other does not."""
-    scenario, dialect = name.split("/")
-    reached = []
-    for search in (explore_states, explore_dpor):
-        program = ScenarioProgram(SCENARIOS[scenario], dialect)
-        assert search(program, Limits(schedules=5_000)).complete
-        reached.append(set(program.labels))
-    assert reached[0] == reached[1]
-
-
-@pytest.mark.parametrize("number", [number for number, mutant in MUTANTS.items() if mutant.interleaving])
-def test_states_lose_no_bug(number: int) -> None:
-    """A state that names too little would be taken for another one, and what lies behind it never be seen."""
-    mutant = MUTANTS[number]
-    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect, memory=mutant.memory)
-    with mutant.applied():
-        assert explore_states(program, Limits(schedules=20_000)).found
 
 
 class _Both(ScenarioProgram):

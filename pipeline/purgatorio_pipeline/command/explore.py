@@ -43,7 +43,7 @@ class ExploreOptions:
     scenarios: tuple[str, ...] = argument(nargs=-1, metavar="[SCENARIO[/DIALECT]]...")
     show_list: bool = flag("List the scenarios.", named="--list")
     strategy: str | None = option(
-        "Search strategy. Default: a strategy that can explore the scenario completely.",
+        "Search strategy. Default: dpor.",
         type=click.Choice([*STRATEGIES]),
     )
     preemptions: int = number(
@@ -94,7 +94,6 @@ def command(asked: ExploreOptions) -> None:
     \b
     Strategies:
       dpor     one run for each class of equivalent interleavings
-      states   every reachable state
       bounded  all interleavings with few preemptions
       pct      a random sample, with random priorities of the threads
       random   a random sample
@@ -141,8 +140,9 @@ def command(asked: ExploreOptions) -> None:
     with progress("exploring", len(pairs), "scenarios", quiet=asked.as_json) as going:
         for name, dialect in pairs:
             going.tell(len(explored), f"exploring {name}/{dialect}")
+            strategy = asked.strategy or "dpor"
             one = explore(
-                name, dialect, limits, strategy=asked.strategy, seed=asked.seed, bug=bug, races=asked.races
+                name, dialect, limits, strategy=strategy, seed=asked.seed, bug=bug, races=asked.races
             )
             explored.append(one)
             if not asked.as_json:
@@ -158,8 +158,6 @@ def _explore_package(asked: ExploreOptions) -> NoReturn:
     adapter, strategy = asked.adapter, asked.strategy
     if adapter is None or not asked.packages:
         raise click.UsageError("give both options: --package PACKAGE --adapter MODULE:CLASS")
-    if strategy == "states":
-        raise click.UsageError("--package cannot be searched by states: foreign code has no state to compare")
     with wrong_usage(CannotLoad):
         explored = explore_foreign(
             asked.packages, adapter, asked.limits(), strategy=strategy or "dpor", seed=asked.seed, early=asked.early,
@@ -201,7 +199,6 @@ def _echo_json(verdict: Verdict, scenarios: list[printed.Explored], drawn: Drawn
         complete=bool(scenarios) and all(one.complete for one in scenarios),
         bound="; ".join(dict.fromkeys(one.bound for one in scenarios if one.bound)),
         schedules=sum(one.schedules for one in scenarios),
-        states=sum(one.states for one in scenarios),
         seconds=round(sum(one.seconds for one in scenarios), 3),
         violations=[replace(shown, scenario=one.scenario) for one in scenarios for shown in one.violations],
     )
@@ -246,7 +243,7 @@ _INDENT: Final = 10
 
 def _show(one: ScenarioResult) -> None:
     done = one.exploration
-    counts = f"{done.schedules:,} schedules" + (f", {done.states:,} states" if done.states else "")
+    counts = f"{done.schedules:,} schedules"
     if done.redundant:
         counts += f", {done.redundant:,} cut as redundant"
     if done.beyond:

@@ -1,5 +1,4 @@
-"""Two searches of the explorer. `explore_bounded` limits the number of preemptions (iterative context bounding), and
-`explore_states` visits all states (state caching).
+"""The search `explore_bounded` limits the number of preemptions (iterative context bounding).
 
 A *preemption* is a switch away from a task that could continue. Most bugs need one or two preemptions (Musuvathi and
 Qadeer, "Iterative context bounding", PLDI 2007). The search runs schedules without preemptions first, then schedules
@@ -8,27 +7,18 @@ with one preemption, and so on. So the first counterexample has the smallest num
 A preemption before a step on an object is useless if no other task uses the object: a preemption before the next step
 has the same effect. A preemption before the release of a lock is useless if no thread uses `try_lock` on this lock.
 Such preemptions are postponed until another task uses the object.
-
-With state caching, a run ends when it reaches a known state. A state consists of the data that each task has read so
-far, the next step of each task, the value of each object, and the time. The rest of a run depends only on the state (up
-to a collision of 64-bit hashes). But runs with one state may have recorded their events in different orders. So clauses
-about this order are judged only for runs that reach the end. State caching is never combined with sleep sets, because a
-sleep set may have left a known state unfinished.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass, field
 
 from purgatorio_spec.show.visible import counted
-from purgatorio_stress.explorer.fingerprint import Fingerprint
 from purgatorio_stress.explorer.program import Program
 from purgatorio_stress.explorer.result import Exploration, Limits
-from purgatorio_stress.explorer.run import CUT, Execution
+from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.explorer.search import explore_by
 from purgatorio_stress.explorer.step import RELEASE, TIME, TRY
 from purgatorio_stress.explorer.task import Task
-
-_UNLIMITED = 1 << 30
 
 
 @dataclass(slots=True)
@@ -47,19 +37,16 @@ class _Todo:
 
 @dataclass(slots=True)
 class BoundedSearch:
-    """The chooser and the state of these searches. `chosen` is the whole schedule. The columns `enabled`, `oids` and
+    """The chooser and the state of the search. `chosen` is the whole schedule. The columns `enabled`, `oids` and
     `kinds` start at its step `prefix`. `todo` has the untried schedules with at most `level` preemptions. `later` has
     the other schedules, by number of preemptions.
     """
 
     bound: int
     level: int = 0
-    cache: bool = False
     cost: int = 0
     todo: list[_Todo] = field(default_factory=list)
     later: dict[int, list[_Todo]] = field(default_factory=lambda: defaultdict(list))
-    seen: set[int] = field(default_factory=set)
-    fingerprint: Fingerprint = field(default_factory=Fingerprint)
     chosen: list[int] = field(default_factory=list)
     enabled: list[int] = field(default_factory=list)
     oids: list[int] = field(default_factory=list)
@@ -93,7 +80,6 @@ class BoundedSearch:
         self.prefix = len(self.chosen)
         for column in (self.enabled, self.oids, self.kinds):
             column.clear()
-        self.fingerprint.begin()
         return known
 
     def choose(self, run: Execution, /) -> int:
@@ -102,8 +88,6 @@ class BoundedSearch:
             index, self.planned = self.planned, TIME
             self._note_use(run.tasks[index])
             return index
-        if self.cache and self._met_before(run):
-            return CUT
         enabled = 0
         for task in run.tasks:
             if not task.finished:
@@ -135,13 +119,6 @@ class BoundedSearch:
             self.users[task.obj] = users | task.bit
         if task.kind == TRY:
             self.tried.add(task.obj)
-
-    def _met_before(self, run: Execution) -> bool:
-        state = self.fingerprint.of(run)
-        if state in self.seen:
-            return True
-        self.seen.add(state)
-        return False
 
     def _alternatives(self) -> list[_Todo]:
         """The other choices of the last run, after its prefix and within the bound. Useless preemptions are
@@ -184,12 +161,3 @@ def explore_bounded(program: Program, limits: Limits) -> Exploration:
     most = counted(limits.preemptions, "preemption")
     text = f"all interleavings with at most {most}, bounded loops up to {program.turns} turns"
     return explore_by(BoundedSearch(limits.preemptions), program, limits, Exploration("bounded", text))
-
-
-def explore_states(program: Program, limits: Limits) -> Exploration:
-    """Explore all reachable states. From each state, every enabled task makes the next step in some run."""
-    result = Exploration("states", f"all states, bounded loops up to {program.turns} turns")
-    search = BoundedSearch(bound=_UNLIMITED, level=_UNLIMITED, cache=True)
-    explore_by(search, program, limits, result, track_state=True)
-    result.states = len(search.seen)
-    return result

@@ -17,7 +17,6 @@ from purgatorio.sync import (
     Worker,
 )
 from purgatorio_stress.explorer.endless import ends_the_run
-from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.primitives import (
     ControlledAtomic,
     ControlledCell,
@@ -122,11 +121,11 @@ class VirtualClock(Shared):
     def now_ms(self) -> int:
         if self._steps:
             self.run.point(self.oid, READ)
-        return self._start_ms + learn(self.run, self.run.now_ms)
+        return self._start_ms + self.run.now_ms
 
     def advance(self, by_ms: int) -> int:
         """Move the clock, and return the new time. A negative `by_ms` is for scenarios about a clock that goes back."""
         if self._steps:
             self.run.point(self.oid, WRITE)
         self.run.move_clock(self.run.now_ms + by_ms)
-        return self._start_ms + learn(self.run, self.run.now_ms)
+        return self._start_ms + self.run.now_ms

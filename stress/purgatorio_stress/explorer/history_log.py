@@ -4,17 +4,12 @@ from collections.abc import Iterator
 
 from purgatorio_spec.trace.record import Event, State
 from purgatorio_spec.trace.recorder import LogRow
-from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.run import Execution
 from purgatorio_stress.recorded import NS_PER_MS
 
 
 class HistoryLog:
-    """A `Recording` in virtual time. Recording is no scheduling point.
-
-    An event contains the time. So, if states are compared, a record counts as a read of the time. `unit_ns`: the unit
-    of the run's clock.
-    """
+    """A `Recording` in virtual time. Recording is no scheduling point. `unit_ns`: the unit of the run's clock."""
 
     __slots__ = ("_run", "_start_ms", "_unit_ns", "rows")
 
@@ -64,10 +59,7 @@ class HistoryLog:
         self.rows.append((th, t, "at", f, id, None, keys, None, None, t_call, out, None, state))
 
     def now_ns(self) -> int:
-        run = self._run
-        if run.objects is not None:
-            learn(run, run.now_ms)
-        return (self._start_ms + run.now_ms) * self._unit_ns
+        return (self._start_ms + self._run.now_ms) * self._unit_ns
 
     def events(self) -> Iterator[Event]:
         """Yield the rows as events of a trace."""

@@ -1,10 +1,6 @@
 """The explorer's locks and shared values. Each method first makes a scheduling point, and then acts.
 
 No method waits: if a task cannot take a lock, the scheduler does not choose the task until the lock is free.
-
-A search may end a run at a state that an earlier run has visited. Then each method also records the data that the
-calling task has read (`learn`). The future of a task depends only on its code and on this data. For example, a `set`
-reads nothing, and a `try_lock` reads whether the lock was free.
 """
 
 from bisect import bisect_right
@@ -12,7 +8,6 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from purgatorio.sync import QueueNode
-from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY, WRITE
 from purgatorio_stress.explorer.task import Task
@@ -99,14 +94,6 @@ class ControlledLock(Shared):
     def why(self, task: Task, /) -> str:
         return f"{self.name} (held by {self.owner.name if self.owner else 'nobody'})"
 
-    def state(self) -> object:
-        """The number of the owner. The count is left out, because it follows from the actions of the owner."""
-        return None if self.owner is None else self.owner.index
-
-    def shows(self, kind: int) -> object:
-        """For a TRY, whether the lock is free. Other steps read nothing."""
-        return self.owner is None if kind == TRY else None
-
 
 class ControlledAtomic(Shared, Generic[T]):
     """The explorer's `atomic_flag()`, `atomic_int()` and `atomic_ref()`."""
@@ -118,9 +105,8 @@ class ControlledAtomic(Shared, Generic[T]):
         self._value = value
 
     def get(self) -> T:
-        run = self.run
-        run.point(self.oid, READ)
-        return self._value if run.objects is None else learn(run, self._value)
+        self.run.point(self.oid, READ)
+        return self._value
 
     def set(self, value: T, /) -> None:
         self.run.point(self.oid, WRITE)
@@ -130,22 +116,18 @@ class ControlledAtomic(Shared, Generic[T]):
         self.run.point(self.oid, WRITE)
         before = self._value
         self._value = value
-        return learn(self.run, before)
+        return before
 
     def compare_and_set(self, expected: T, value: T, /) -> bool:
         self.run.point(self.oid, WRITE)
         done = self._value is expected
         if done:
             self._value = value
-        return learn(self.run, done)
+        return done
 
     def add(self: "ControlledAtomic[int]", delta: int, /) -> int:
         self.run.point(self.oid, WRITE)
         self._value += delta
-        return learn(self.run, self._value)
-
-    def state(self) -> object:
-        """Its value, to be named."""
         return self._value
 
 
@@ -159,23 +141,12 @@ class ControlledCell(Shared, Generic[T]):
         self._value = value
 
     def get(self) -> T:
-        run = self.run
-        return self._value if run.objects is None else learn(run, self._value)
+        return self._value
 
     def set(self, value: T, /) -> None:
         self._value = value
-        if self.run.objects is not None:
-            self.run.changed.add(self.oid)
 
     def mutate(self) -> T:
-        run = self.run
-        if run.objects is None:
-            return self._value
-        run.volatile.add(self.oid)
-        return learn(run, self._value)
-
-    def state(self) -> object:
-        """Its value, to be named."""
         return self._value
 
 
@@ -229,7 +200,7 @@ class ControlledQueue(Shared, Generic[T]):
         node = self._nodes[0] if self._nodes else None
         if node is not None:
             self._unlink(node)
-        return learn(self.run, None if node is None else node.item)
+        return None if node is None else node.item
 
     def nodes(self) -> Iterator[QueueNode[T]]:
         seen = 0
@@ -246,8 +217,6 @@ class ControlledQueue(Shared, Generic[T]):
         node: QueueEntry[T] | None = None
         if nodes and nodes[-1].number > seen:
             node = nodes[0] if nodes[0].number > seen else nodes[bisect_right(nodes, seen, key=_number)]
-        if self.run.objects is not None:
-            learn(self.run, None if node is None else (node.number, node.item))
         return node
 
     def remove(self, node: QueueNode[T], /) -> bool:
@@ -255,19 +224,15 @@ class ControlledQueue(Shared, Generic[T]):
         found = node if isinstance(node, QueueEntry) and node.linked else None
         if found is not None:
             self._unlink(found)
-        return learn(self.run, found is not None)
+        return found is not None
 
     def is_empty(self) -> bool:
         self.run.point(self.oid, READ)
-        return learn(self.run, not self._nodes)
+        return not self._nodes
 
     def size(self) -> int:
         self.run.point(self.oid, READ)
-        return learn(self.run, len(self._nodes))
-
-    def state(self) -> object:
-        """The contents and the number of appends. `naming` computes the name."""
-        return [(node.number, node.item) for node in self._nodes], self._numbers
+        return len(self._nodes)
 
     def _unlink(self, node: QueueEntry[T]) -> None:
         self._nodes.remove(node)

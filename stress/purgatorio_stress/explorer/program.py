@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
-from purgatorio_stress.explorer.naming import name_of
 from purgatorio_stress.explorer.run import Chooser, Execution
 from purgatorio_stress.explorer.snapshot import CannotKeep, Snapshot
 
@@ -68,7 +67,6 @@ class Repetition:
     program: Program
     chooser: Chooser
     orders: dict[tuple[str, str], str] = field(default_factory=dict)
-    track_state: bool = False
     _run: Execution | None = None
     _kept: Snapshot | None = None
     _tried: bool = False
@@ -101,7 +99,6 @@ class Repetition:
             turns=self.program.turns,
             horizon_ms=self.program.horizon_ms,
             orders=self.orders,
-            objects={} if self.track_state else None,
         )
         self.program.set_up(run)
         if self._run is not None:
@@ -115,12 +112,9 @@ class Repetition:
         return run, _judged(self.program, run)
 
     def _keep(self, run: Execution, program: Keeping) -> None:
-        for shared in (run.objects or {}).values():
-            name_of(run, shared.state())
         run.keep()
         with suppress(CannotKeep):
-            objects = [] if run.objects is None else [run.objects]
-            self._kept = Snapshot([*program.roots(), *(task.body for task in run.tasks), *objects])
+            self._kept = Snapshot([*program.roots(), *(task.body for task in run.tasks)])
 
 
 def carry_out(

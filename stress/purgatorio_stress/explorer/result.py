@@ -65,7 +65,6 @@ class Exploration:
 
     `complete`: every behavior within `bound` was covered. `schedules` counts the runs. `redundant` counts the runs that
     a reduction cut. `beyond` counts the runs that ended at the bound of a loop (`Program.turns`) or at MAX_STEPS.
-    `states` counts the distinct states (0 if states were not compared).
     """
 
     strategy: str
@@ -75,7 +74,6 @@ class Exploration:
     schedules: int = 0
     redundant: int = 0
     beyond: int = 0
-    states: int = 0
     steps: int = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0

@@ -63,19 +63,8 @@ class Shared:
         maker = run.current
         maker.made += 1
         self.oid: int = maker.index * 100_000 + maker.made
-        if run.objects is not None:
-            run.objects[self.oid] = self
-            run.changed.add(self.oid)
         if run.names is not None:
             run.names[self.oid] = name
-
-    def state(self) -> object:
-        """The value of the object, for the comparison of states. See `naming`."""
-        return None
-
-    def shows(self, kind: int, /) -> object:
-        """The data that the task reads by a step of this kind. None if the operation itself records its result."""
-        return None
 
 
 class Chooser(Protocol):
@@ -101,10 +90,9 @@ class Execution:
     all other tasks are enabled and stay enabled. `in_vain`: the depths of the steps of `try_lock` and timed waits that
     failed. `clock`: the object of a clock that tasks move, or 0. `woken`: the depth of each step that ended a wait (a
     notice, or a move of the clock), with the number of the waiting task. `exits`: callbacks for the end of the program.
-    A last task calls these callbacks when all tasks of the set-up have ended and no other task can continue. `objects`,
-    `named`, `changed`, `volatile`: data for `Fingerprint`, if states are compared. `steps`: the length of the run, at
-    its end. `line_of`: the line at which a task is paused, as ` at FILE:LINE`, or "". `now_ms`: the virtual time; with
-    foreign code, it and all deadlines are in nanoseconds.
+    A last task calls these callbacks when all tasks of the set-up have ended and no other task can continue. `steps`:
+    the length of the run, at its end. `line_of`: the line at which a task is paused, as ` at FILE:LINE`, or "".
+    `now_ms`: the virtual time; with foreign code, it and all deadlines are in nanoseconds.
     """
 
     chooser: Chooser
@@ -112,7 +100,6 @@ class Execution:
     _: KW_ONLY
     turns: int = 4
     orders: dict[tuple[str, str], str] = field(default_factory=dict)
-    objects: dict[int, Shared] | None = None
     known: int = field(init=False)
     in_vain: list[int] = field(default_factory=list)
     clock: int = 0
@@ -123,9 +110,6 @@ class Execution:
     wary: int = 0
     block_oids: list[int] = field(default_factory=list)
     block_kinds: list[int] = field(default_factory=list)
-    changed: set[int] = field(default_factory=set)
-    volatile: set[int] = field(default_factory=set)
-    named: dict[int, tuple[object, object]] = field(default_factory=dict)
     places: list[ReplayStep] | None = None
     names: dict[int, str] | None = None
     depth: int = 0
@@ -141,7 +125,7 @@ class Execution:
     _leaving: int = 0
     _idle: list["greenlet.greenlet"] = field(default_factory=list)
     _starting: list["greenlet.greenlet"] = field(default_factory=list)
-    _kept: tuple[int, int, int, dict[int, tuple[object, object]]] = field(init=False)
+    _kept: tuple[int, int, int] = field(init=False)
     _none: Task = field(init=False)
 
     def __post_init__(self) -> None:
@@ -186,11 +170,11 @@ class Execution:
 
     def keep(self) -> None:
         """Store the state after the set-up, which `begin_anew` restores."""
-        self._kept = len(self.tasks), self.current.made, self.now_ms, dict(self.named)
+        self._kept = len(self.tasks), self.current.made, self.now_ms
 
     def begin_anew(self, schedule: list[int]) -> None:
         """Restore the state of `keep` for another run. `Snapshot` restores the shared objects."""
-        tasks, made, now_ms, named = self._kept
+        tasks, made, now_ms = self._kept
         self.schedule = schedule
         self.known = len(schedule)
         self.in_vain.clear()
@@ -200,8 +184,6 @@ class Execution:
         self.block_kinds.clear()
         self.now_ms = now_ms
         self.stop = _END
-        self.named = dict(named)
-        self.changed.clear()
         self._none.made = made
         del self.tasks[tasks:]
         for task in self.tasks[1:]:
@@ -293,7 +275,7 @@ class Execution:
             index = self.schedule[depth]
         else:
             index = self.chooser.choose(self)
-            if index == task.index and self.places is None and self.objects is None and depth < MAX_STEPS:
+            if index == task.index and self.places is None and depth < MAX_STEPS:
                 self.depth = depth + 1
                 return
         chosen = self._go(index)
@@ -302,10 +284,6 @@ class Execution:
         elif chosen is not task:
             self.current = chosen
             chosen.greenlet.switch()  # type: ignore[union-attr]  # a task that can be chosen has not been dropped
-        if self.objects is not None:
-            shared = self.objects.get(obj)
-            task.digest = hash((task.digest, obj, kind, None if shared is None else shared.shows(kind)))
-            self.changed.add(obj)
 
     def loop_head(self) -> None:
         """Count an iteration of the loop in the caller's caller. Above `turns`, the run ends if another task can
@@ -355,7 +333,7 @@ class Execution:
         self.depth += 1
         if self.places is not None:
             self._note(self.tasks[index])
-        elif self.objects is None:
+        else:
             self._until = self._end_of_block(index)
         return self.tasks[index]
 

@@ -25,15 +25,13 @@ class Search(Protocol):
         """The known schedule of the next run. None if no choice is untried."""
 
 
-def explore_by(
-    search: Search, program: Program, limits: Limits, result: Exploration, *, track_state: bool = False
-) -> Exploration:
+def explore_by(search: Search, program: Program, limits: Limits, result: Exploration) -> Exploration:
     """Run the search and fill `result`. `result.complete`: the search tried all choices. Otherwise `result.limit`
     names the limit."""
     start, start_cpu = time.perf_counter(), time.process_time()
     began = limits.clock() if limits.began is None else limits.began
     schedule: list[int] | None = []
-    with Repetition(program, search, orders=result.orders, track_state=track_state) as repetition:
+    with Repetition(program, search, orders=result.orders) as repetition:
         while schedule is not None and not result.reached(limits, began):
             run, broken = repetition.carry_out(schedule)
             search.after(run)

@@ -14,7 +14,7 @@ from operator import attrgetter
 from types import BuiltinFunctionType, CellType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Final
 
-from purgatorio_stress.explorer.naming import slots_of
+from purgatorio_stress.explorer.attributes import slots_of
 from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.task import Task
 

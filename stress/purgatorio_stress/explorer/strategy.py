@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from purgatorio_stress.explorer.bounded import explore_bounded, explore_states
+from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.program import Program
 from purgatorio_stress.explorer.result import Exploration, Limits
@@ -11,7 +11,6 @@ from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 
 STRATEGIES: Final[Mapping[str, Callable[[Program, Limits, int], Exploration]]] = {
     "dpor": lambda program, limits, seed: explore_dpor(program, limits),
-    "states": lambda program, limits, seed: explore_states(program, limits),
     "bounded": lambda program, limits, seed: explore_bounded(program, limits),
     "pct": explore_pct,
     "random": explore_random,

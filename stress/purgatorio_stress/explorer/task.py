@@ -61,7 +61,6 @@ class Task:
     loops: dict[FrameType, int] = field(default_factory=dict)
     wake_ms: int | None = None
     notified: bool = False
-    digest: int = 0
     greenlet: "greenlet.greenlet | None" = None
 
     def __post_init__(self) -> None:
@@ -79,7 +78,6 @@ class Task:
         self.error = None
         self.wake_ms = None
         self.notified = False
-        self.digest = 0
         if self.held:
             self.held.clear()
         if self.loops:

@@ -13,7 +13,6 @@ from typing import Final
 from purgatorio.sync import ExecutorClosed
 from purgatorio.threads_rwlock import LockSide
 from purgatorio_stress.explorer.endless import ends_the_run
-from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
 from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, WRITE
@@ -51,12 +50,6 @@ class ControlledReadWriteLock(Shared):
         holders += [f"{writer.name} waits to write" for writer in self._waiting if writer is not task]
         return f"{self.name}.{side} ({', '.join(holders) or 'free'})"
 
-    def state(self) -> object:
-        """The readers, the writer and the waiting tasks."""
-        readers = tuple(sorted((task.index, count) for task, count in self._readers.items()))
-        writer = self._writer.index if self._writer else 0
-        return readers, writer, self._writes, tuple(task.index for task in self._waiting)
-
     def begin_read(self, blocking: bool) -> bool:
         run, task = self.run, self.run.current
         if not run.live:
@@ -64,7 +57,7 @@ class ControlledReadWriteLock(Shared):
         if self._writer is not task and task not in self._readers:
             if not blocking:
                 run.point(self.oid, READ)
-                if not learn(run, self.is_open(task)):
+                if not self.is_open(task):
                     return False
             else:
                 run.point(self.oid, READ, self)
@@ -98,7 +91,7 @@ class ControlledReadWriteLock(Shared):
                 f"{task.name} holds the read side of {self.name} and acquires the write side: it would wait for itself"
             )
         run.point(self.oid, WRITE)
-        if not blocking and learn(run, self._writer is not None or bool(self._readers)):
+        if not blocking and (self._writer is not None or self._readers):
             return False
         self._waiting.append(task)
         run.point(self.oid, ACQUIRE, self)
@@ -132,8 +125,6 @@ class ControlledCondition(Shared):
         self._lock = lock
         self._sleepers: list[Task] = []
         self._timed = False
-        # A notification is no step, but it changes the state, so the state is read again at every step.
-        run.volatile.add(self.oid)
 
     def wait(self, timeout_ms: int | None = None) -> bool:
         run, task = self.run, self.run.current
@@ -163,7 +154,7 @@ class ControlledCondition(Shared):
             run.point(lock.oid, ACQUIRE, lock)
         lock.owner, lock.count = task, count
         take(run, lock)
-        return learn(run, in_time)
+        return in_time
 
     def notify_all(self) -> None:
         run = self.run
@@ -183,9 +174,6 @@ class ControlledCondition(Shared):
         """The notification, or after it the lock."""
         return self._lock.why(task) if task.notified else f"a notice on {self.name}"
 
-    def state(self) -> object:
-        return self._timed, tuple((task.index, task.wake_ms) for task in self._sleepers)
-
 
 class ControlledExecutor(Shared):
     """`executor()`: a daemon task that runs the actions one by one. The first `submit` starts the task."""
@@ -204,7 +192,7 @@ class ControlledExecutor(Shared):
         run = self.run
         if run.live:
             run.point(self.oid, WRITE)
-        if learn(run, self._closed):
+        if self._closed:
             raise ExecutorClosed(f"executor {self.name!r} has been shut down")
         self._actions.append(action)
         if self._task is None:
@@ -238,18 +226,14 @@ class ControlledExecutor(Shared):
     def why(self, task: Task, /) -> str:
         return f"work on {self.name}"
 
-    def state(self) -> object:
-        """The waiting actions, and whether it was shut down. `naming` computes the name."""
-        return self._actions, self._closed
-
     def _work(self) -> None:
         run = self.run
         while run.live:
             # A WRITE, not ACQUIRE: if an action waits already, a later submit and this step may be swapped.
             run.point(self.oid, WRITE, self)
-            if not learn(run, len(self._actions)):
+            if not self._actions:
                 return
-            action = learn(run, self._actions.popleft())
+            action = self._actions.popleft()
             try:
                 action()
             except Exception as error:  # an executor outlives its actions
@@ -304,7 +288,7 @@ def _join(run: Execution, other: Task, timeout_ms: int | None) -> bool:
     task.wake_ms = None
     if not other.finished:
         _in_vain(run)
-    return learn(run, other.finished)
+    return other.finished
 
 
 def ending(run: Execution, body: Callable[[], object]) -> Callable[[], object]:

@@ -38,7 +38,7 @@ from types import (
 )
 from typing import Final, TypeVar, cast
 
-from purgatorio_stress.explorer.naming import attributes
+from purgatorio_stress.explorer.attributes import attributes
 from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.explorer.step import READ, WRITE
 from purgatorio_stress.foreign.kept_values import CachedProperty, ThreadLocal

@@ -33,7 +33,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, cast
 
-from purgatorio_stress.explorer.naming import attributes, slots_of
+from purgatorio_stress.explorer.attributes import attributes, slots_of
 from purgatorio_stress.explorer.task import ExecutionEnd
 from purgatorio_stress.foreign.hooks import Hooks
 from purgatorio_stress.foreign.kept_values import (

@@ -17,7 +17,7 @@ from threading import Condition, Lock, RLock
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Final
 
-from purgatorio_stress.explorer.naming import attributes
+from purgatorio_stress.explorer.attributes import attributes
 from purgatorio_stress.foreign.shown_containers import CONTAINERS, is_a, items
 from purgatorio_stress.mutant.patch import functions_in
 

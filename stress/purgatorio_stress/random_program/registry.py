@@ -57,5 +57,4 @@ def scenario_of(drawn: Drawn) -> Scenario:
         step_clock=moves,
         stepping=vocabulary.stepping,
         purge_interval=vocabulary.purge_interval(drawn),
-        plain=True,
     )

@@ -31,10 +31,8 @@ class Scenario:
     """A named program. `build` creates its tasks in a world, and returns the check for the end of the run.
 
     `clauses`: the clauses that the scenario tests. `labels`: the branches that an exploration must reach; otherwise its
-    verdict is UNKNOWN. `strategy`: the strategy that searches the scenario completely, `dpor` or `states`. `late_ms`:
-    the allowed lateness, if T2 is judged. `turns`: see `Program.turns`. `plain`: the code under test has state in plain
-    attributes, which the strategy `states` cannot see. So this strategy is not used. `plays_timer`: the scenario itself
-    runs the expiries, and uses no timer.
+    verdict is UNKNOWN. `late_ms`: the allowed lateness, if T2 is judged. `turns`: see `Program.turns`. `plays_timer`:
+    the scenario itself runs the expiries, and uses no timer.
     """
 
     name: str
@@ -44,7 +42,6 @@ class Scenario:
     build: Callable[[World], Final_ | None]
     dialects: tuple[str, ...] = BOTH
     labels: tuple[str, ...] = ()
-    strategy: str = "dpor"
     turns: int = 4
     horizon_ms: int = 0
     tick_ms: int = 1
@@ -53,7 +50,6 @@ class Scenario:
     step_clock: bool = False
     stepping: frozenset[str] = frozenset()
     purge_interval: int = 1000
-    plain: bool = False
     plays_timer: bool = False
 
 
