@@ -1,18 +1,19 @@
 """The claims of `purgatorio model`. A claim has a property, a bound, and a model that must have the property. It also
 has negative controls: models that must not have the property."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from purgatorio_spec.known_bugs import bug_name, bug_number
 from purgatorio_spec.model import completion as protocol
-from purgatorio_spec.model import race, variant, wheel_refinement
+from purgatorio_spec.model import variant, wheel_refinement
 from purgatorio_spec.model.checker import check
 from purgatorio_spec.model.completion import Setup, completion
-from purgatorio_spec.model.lock_order import STORIES, LockStory, lock_race
-from purgatorio_spec.model.shape import DEADLOCK, Model, ModelResult, render
+from purgatorio_spec.model.shape import Model, ModelResult, render
 from purgatorio_spec.model.variant import Variant
+from purgatorio_spec.model.watch_list import watch_list
 from purgatorio_spec.model.wheel import Flaw, WheelCase
 
 S = TypeVar("S", bound=Hashable)
@@ -154,49 +155,18 @@ def _locked() -> list[Claim]:
     ]  # fmt: skip
 
 
-def _lock_claim(index: int, story: LockStory) -> Claim:
-    name = bug_name(story.bug)
-    broken = lock_race(name, story.broken, story.not_reentrant)
-    repaired = lock_race(f"{name}, repaired", story.repaired, frozenset())
-    return Claim(
-        f"D{index}",
-        f"the order that repaired {name} does not deadlock",
-        ("P3",),
-        examining(lambda: race.race_model(repaired)),
-        (_twin(story.bug, DEADLOCK, lambda: race.race_model(broken)),),
-    )
-
-
-def _races() -> list[Claim]:
-    lists, move, adds, flush = (
-        race.watch_list,
-        race.cancel_against_move,
-        race.two_far_adds,
-        race.add_during_flush,
-    )
-    listed = "a key that is removed while it is watched loses nothing"
-    rows = (
-        *((f"K{n}", "O4 P1", listed, lists(n),
-           ((lists(n, append_locked=False), 3), (lists(n, tests_emptiness=False), 4))) for n in (1, 2)),
-        ("R1", "T3 T4 T5", "an entry that is moved and cancelled at once", move(),
-         ((move(trusts_list=True), 49), (move(checks_cancel=False), 51))),
-        ("R2", "T3 T4 T5", "two threads need the overflow wheel at once", adds(), ((adds(locked=False), 53),)),
-        ("R3", "T3 T4 T5", "a bucket that is flushed and added to at once", flush(), ((flush(excluded=False), 55),)),
-    )  # fmt: skip
-
-    def model(story: race.RaceModel) -> Callable[[], Model[race.RaceState]]:
-        return lambda: race.race_model(story)
-
-    return [
-        Claim(
-            claim,
-            statement,
-            tuple(clauses.split()),
-            examining(model(good)),
-            tuple(_twin(number, next(iter(story.always)), model(story)) for story, number in bad),
+def _watch_lists() -> Iterator[Claim]:
+    for checkers in (1, 2):
+        yield Claim(
+            f"K{checkers}",
+            "a key that is removed while it is watched loses nothing",
+            ("O4", "P1"),
+            examining(partial(watch_list, checkers)),
+            (
+                _twin(3, protocol.NO_LOST, partial(watch_list, checkers, append_locked=False)),
+                _twin(4, protocol.NO_LOST, partial(watch_list, checkers, tests_emptiness=False)),
+            ),
         )
-        for claim, clauses, statement, good, bad in rows
-    ]
 
 
 _SMALL = WheelCase(tick=1, size=2, start=1, delays=(0, 1, 2, 3, 4), tasks=3, ticks=6)
@@ -245,5 +215,4 @@ def _wheels() -> list[Claim]:
 
 def all_claims() -> tuple[Claim, ...]:
     """All claims, the small ones first. The deep claims are checked only on request."""
-    stories = (_lock_claim(index, story) for index, story in enumerate(STORIES, 1))
-    return (*_pending_flag(), *_locked(), *_races(), *stories, *_wheels())
+    return (*_pending_flag(), *_locked(), *_watch_lists(), *_wheels())

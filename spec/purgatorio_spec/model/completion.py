@@ -1,7 +1,6 @@
 """A model of the completion of one operation: events race with its registration and its expiry.
 
-Bound: one operation, at most 5 events, each event once. The removal of a key's empty list is in the module `race`, and
-deadlocks of several locks are in `lock_order`.
+Bound: one operation, at most 5 events, each event once. The removal of a key's empty list is in `watch_list`.
 """
 
 from collections.abc import Callable
