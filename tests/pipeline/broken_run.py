@@ -14,9 +14,10 @@ from purgatorio_spec.fast_path.rules import RULES
 from purgatorio_spec.history.operation import histories
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary, summary_of
-from purgatorio_spec.judge.context import check_context, thread_context
+from purgatorio_spec.judge.context import CONTEXT_FIELDS, contexts
 from purgatorio_spec.judge.result import judged_clauses
 from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.trace.coded import values
 from purgatorio_spec.trace.record import (
     FUNCTIONS,
     OF_AN_OPERATION,
@@ -331,7 +332,7 @@ class Expected:
 def expect(run: Run, table: pa.Table) -> dict[str, Expected]:
     """The clause functions over every operation of a run."""
     clauses = judged_clauses(run)
-    context = [*check_context(table), *thread_context(table).rows]
+    context, _ = contexts(values(table, *CONTEXT_FIELDS))
     expected: dict[str, Expected] = {}
     for history in histories(table, context):
         one = Expected(summary=summary_of(run, history)._asdict())

@@ -14,8 +14,9 @@ from purgatorio_spec.history.operation import histories
 from purgatorio_spec.history.part import Reading
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import ReadingBounds, bounds, summary_of
-from purgatorio_spec.judge.context import raw_readings, thread_context
+from purgatorio_spec.judge.context import CONTEXT_FIELDS, contexts, raw_readings
 from purgatorio_spec.judge.rowwise import moments_of, reading
+from purgatorio_spec.trace.coded import values
 from spec.drawn_history import PLAYED, Drawn, draw
 
 HISTORIES: Final = 40
@@ -35,7 +36,9 @@ def whole(virtual: bool) -> Iterator[Drawn]:
 
 def last_reading(drawn: Drawn) -> tuple[Run, Reading]:
     table, run = drawn.table(), drawn.run()
-    summaries = [summary_of(run, history) for history in histories(table, thread_context(table).rows)]
+    summaries = [
+        summary_of(run, history) for history in histories(table, contexts(values(table, *CONTEXT_FIELDS))[0])
+    ]
     raw = raw_readings(table)
     moments = moments_of(raw, run.facts)
     totals = bounds(moments, np.array(summaries, np.int64), run) if summaries else ReadingBounds.zero(moments)

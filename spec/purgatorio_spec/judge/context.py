@@ -49,52 +49,6 @@ def select(table: pa.Table, *functions: str) -> pa.Table:
     return table.filter(pa.array(among(table, "f", *functions)))
 
 
-def checks_by_key(table: pa.Table) -> dict[str, list[tuple[int, int]]]:
-    """The positions of call and return of all `check_and_complete` calls that ended without an exception, in the order
-    of the calls. A call with several keys counts for each key."""
-    calls = select(table, "check_and_complete")
-    returned: dict[int, int | None] = {}
-    for ph, i, c, err in values(calls, "ph", "i", "c", "err"):
-        if ph == "ret":
-            returned.setdefault(c, i if err is None else None)
-    by_key: dict[str, list[tuple[int, int]]] = {}
-    for ph, i, keys in values(calls, "ph", "i", "keys"):
-        ret_i = returned.get(i) if ph == "call" else None
-        if ret_i is not None:
-            for key in keys:
-                by_key.setdefault(key, []).append((i, ret_i))
-    return by_key
-
-
-def check_context(table: pa.Table) -> Iterator[ContextRow]:
-    """For O4, the relevant checks of each operation and key, as context rows. There is one for the moment when the
-    operation was ready, and one for each later evaluation that raised: of the checks that started after this moment,
-    the one that returned first."""
-    by_key = checks_by_key(table)
-    # For each check: of this check and all later ones, the one that returned first.
-    earliest = partial(min, key=itemgetter(1))
-    first = {key: [*accumulate(reversed(checks), earliest)][::-1] for key, checks in by_key.items()}
-    since: dict[str, list[int]] = {}
-    for f, ph, operation, i, err in values(
-        select(table, "ready", "try_complete"), "f", "ph", "id", "i", "err"
-    ):
-        if f == "ready":
-            since.setdefault(operation, [i])
-        elif ph != "call" and err is not None and operation in since:
-            since[operation].append(i)
-    done: set[str] = set()
-    for operation, ph, keys in values(select(table, "try_complete_else_watch"), "id", "ph", "keys"):
-        if ph != "call" or operation in done or operation not in since:
-            continue
-        done.add(operation)
-        for key in dict.fromkeys(keys or ()):
-            for i in since[operation] if key in by_key else ():
-                at = bisect_right(by_key[key], i, key=itemgetter(0))
-                if at < len(first[key]):
-                    call_i, ret_i = first[key][at]
-                    yield operation, call_i, "check", ret_i, (key,)
-
-
 @dataclass(slots=True)
 class _Frame:
     """An open call of a thread: its function, and the operations that completed directly inside it. `name`: the key of
@@ -170,19 +124,59 @@ def _made_by_a_check(stack: list[_Frame], operation: str) -> bool:
     return False
 
 
-def thread_context(table: pa.Table) -> ThreadCalls:
-    """The facts about threads for O7, and for the guards of O2, O4 and T4."""
-    threads = ThreadCalls()
-    threads.follow(thread_rows(select(table, *FOLLOWED)))
-    tries = among(table, "f", "try_complete")
-    neighbours = (column[tries].tolist() for column in _neighbours(table))
-    rows = values(table.filter(pa.array(tries)), "ph", "id", "i")
-    for (ph, operation, i), before, after in zip(rows, *neighbours, strict=True):
-        if ph == "call":
-            threads.rows.append((operation, i, "previous", before, None))
-        elif ph == "ret":
-            threads.rows.append((operation, i, "next", after, None))
-    return threads
+CONTEXT_FIELDS: Final = ("th", "ph", "f", "i", "c", "id", "keys", "out", "err")
+"""The columns for `contexts`."""
+
+
+def contexts(rows: Iterable[tuple[Any, ...]]) -> tuple[list[ContextRow], list[CheckCall]]:
+    """The context of all operations of a run, and the checks that returned a number, from all events in order
+    (`CONTEXT_FIELDS`)."""
+    threads, found = ThreadCalls(), list[ContextRow]()
+    last: dict[str, tuple[int, str | None]] = {}
+    """By thread: the `i` of its last event, and if this is the return of a `try_complete`, its operation."""
+    since: dict[str, list[int]] = {}
+    """By operation: when it was ready, and when later evaluations raised."""
+    registered: dict[str, Sequence[str]] = {}
+    called: dict[int, Sequence[str]] = {}
+    returned: dict[int, int | None] = {}
+    for th, ph, f, i, c, operation, keys, out, err in rows:
+        before, tried = last.get(th, (-1, None))
+        if tried is not None:
+            found.append((tried, before, "next", i, None))
+        last[th] = i, operation if f == "try_complete" and ph == "ret" else None
+        if f in FOLLOWED:
+            threads.follow([(th, ph, f, i, c, operation, keys, out)])
+        if f == "check_and_complete":
+            if ph == "call":
+                called[i] = keys or ()
+            elif ph == "ret":
+                returned.setdefault(c, i if err is None else None)
+        elif f == "ready":
+            since.setdefault(operation, [i])
+        elif f == "try_complete_else_watch" and ph == "call":
+            registered.setdefault(operation, keys or ())
+        elif f == "try_complete" and ph == "call":
+            found.append((operation, i, "previous", before, None))
+        elif f == "try_complete" and err is not None and operation in since:
+            since[operation].append(i)
+    found += [(tried, i, "next", NEVER, None) for i, tried in last.values() if tried is not None]
+    checks: dict[str, list[tuple[int, int]]] = {}
+    for call_i, keys in called.items():
+        ret_i = returned.get(call_i)
+        if ret_i is not None:
+            for key in keys:
+                checks.setdefault(key, []).append((call_i, ret_i))
+    # For each check: of this check and all later ones, the one that returned first.
+    earliest = partial(min, key=itemgetter(1))
+    first = {key: [*accumulate(reversed(of), earliest)][::-1] for key, of in checks.items()}
+    for operation, keys in registered.items():
+        for key in dict.fromkeys(keys):
+            for i in since.get(operation, ()) if key in checks else ():
+                at = bisect_right(checks[key], i, key=itemgetter(0))
+                if at < len(first[key]):
+                    call_i, ret_i = first[key][at]
+                    found.append((operation, call_i, "check", ret_i, (key,)))
+    return [*threads.rows, *found], threads.checks
 
 
 def _neighbours(table: pa.Table) -> tuple[Ints, Ints]:

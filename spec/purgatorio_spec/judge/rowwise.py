@@ -16,9 +16,9 @@ from purgatorio_spec.history.operation import histories
 from purgatorio_spec.history.part import RawReading, Reading
 from purgatorio_spec.history.run import Run, RunFacts
 from purgatorio_spec.history.summary import Moments, ReadingBounds, bounds, summary_of
-from purgatorio_spec.judge.context import check_context, raw_readings, thread_context
+from purgatorio_spec.judge.context import CONTEXT_FIELDS, contexts, raw_readings
 from purgatorio_spec.judge.result import RunTally, judged_clauses
-from purgatorio_spec.trace.coded import among
+from purgatorio_spec.trace.coded import among, values
 
 SUMMARIES: Final = 50_000
 
@@ -30,14 +30,13 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
     """
     clauses = judged_clauses(run)
     tally = RunTally() if tally is None else tally
-    threads = thread_context(table)
-    context = [*check_context(table), *threads.rows]
+    context, checks = contexts(values(table, *CONTEXT_FIELDS))
     if only is not None:
         mine = table.filter(pa.array(among(table, "id", only)))
         for history in histories(mine, [row for row in context if row[0] == only]):
             tally.add(run, history, clauses)
         return tally
-    for check in threads.checks:
+    for check in checks:
         tally.add(run, check, clauses)
     raw = raw_readings(table)
     moments = moments_of(raw, run.facts)

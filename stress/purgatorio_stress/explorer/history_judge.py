@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from purgatorio_spec.clause.declaration import Part
-from purgatorio_spec.history.operation import NEVER, ContextRow, OperationHistory, Row, operation_history
+from purgatorio_spec.history.operation import ContextRow, OperationHistory, Row, operation_history
 from purgatorio_spec.history.part import CheckCall, RawReading
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import ReadingBounds, bounds, summary_of
-from purgatorio_spec.judge.context import FOLLOWED, ThreadCalls
+from purgatorio_spec.judge.context import contexts
 from purgatorio_spec.judge.result import judged_clauses
 from purgatorio_spec.judge.rowwise import moments_of, reading
 from purgatorio_spec.trace.recorder import LogRow
@@ -75,47 +75,17 @@ class HistoryJudge:
 def _parts(rows: tuple[LogRow, ...]) -> tuple[list[OperationHistory], list[CheckCall]]:
     """The history of each operation, and the checks."""
     parts: dict[str, list[Row]] = {}
-    threads = ThreadCalls()
-    context: list[ContextRow] = threads.rows
-    last: dict[str, tuple[int, str | None]] = {}
-    returned: dict[int, int] = {}
-    ready: dict[str, int] = {}
-    registered: dict[str, Sequence[str]] = {}
-    called: list[tuple[int, str]] = []
+    events: list[tuple[object, ...]] = []
     for i, (th, t, ph, f, operation, c, keys, delay, deadline, t_call, out, err, _) in enumerate(rows):
-        before, tried = last.get(th, (-1, None))
-        if tried is not None:
-            context.append((tried, before, "next", i, None))
-        last[th] = (i, operation if f == "try_complete" and ph == "ret" else None)
-        if f in FOLLOWED:
-            threads.follow([(th, ph, f, i, c, operation, keys, out)])
+        events.append((th, ph, f, i, c, operation, keys, out, err))
         if operation is not None:
             event: Row = (i, th, t, ph, f, c, keys, delay, deadline, t_call, out, err)
             parts.setdefault(operation, []).append(event)
-            if f == "ready":
-                ready.setdefault(operation, i)
-            elif f == "try_complete_else_watch" and ph == "call":
-                registered.setdefault(operation, keys or ())
-            elif f == "try_complete" and err is not None and operation in ready:
-                ready[operation] = i
-            elif f == "try_complete" and ph == "call":
-                context.append((operation, i, "previous", before, None))
-        elif f == "check_and_complete" and ph == "call":
-            called += [(i, key) for key in keys or ()]
-        elif f == "check_and_complete" and c is not None and err is None:
-            returned[c] = i
-    context += [(tried, i, "next", NEVER, None) for i, tried in last.values() if tried is not None]
-    checks = [(key, i, returned[i]) for i, key in called if i in returned]
-    for operation, keys_of in registered.items():
-        for key in dict.fromkeys(keys_of):
-            after = [check for check in checks if check[0] == key and check[1] > ready.get(operation, NEVER)]
-            if after:
-                _, call_i, ret_i = min(after, key=lambda check: check[2])
-                context.append((operation, call_i, "check", ret_i, (key,)))
+    context, checks = contexts(events)
     known: dict[str, list[ContextRow]] = {}
     for one in context:
         known.setdefault(one[0], []).append(one)
-    return [operation_history(of, part, known.get(of, ())) for of, part in parts.items()], threads.checks
+    return [operation_history(of, part, known.get(of, ())) for of, part in parts.items()], checks
 
 
 def _readings(rows: tuple[LogRow, ...]) -> list[RawReading]:
