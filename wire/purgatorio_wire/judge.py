@@ -149,7 +149,7 @@ JUDGES: Final[tuple[tuple[str, Judge], ...]] = (
     ("X4", _of_topics(about_all)),
     ("F1 F2 F3 F4 F5 F6 F7 F8 F9 M1 D1 R1 R2 R3 R4", _of_topics(fetches)),
     ("F3", _of_topics(at_followers)),
-    ("M1", _of_topics(compacted)),
+    ("M1", lambda wire, scene, topics: compacted(scene)),
     ("F6", _of_bounds(sessions)),
     ("F7", lambda wire, scene, topics: turns(scene, topics)),
     ("F8 M1 M2 M3 M4 M5 M6 M7 R5 R8", _of_topics(produces)),

@@ -173,7 +173,7 @@ def turns(scene: Scene, topics: Topics) -> Rows:
                 yield checked("F7", "partition-starved", one, not starved, allowed, seen)
 
 
-def compacted(_: Bounds, scene: Scene, topics: Topics) -> Rows:
+def compacted(scene: Scene) -> Rows:
     """M1, for a compacted topic: the last record of each key stays. A record without a value stays for
     `delete.retention.ms`, which is longer than a scene."""
     keys = {text(x.body, "topic"): [*texts(x.body, "keys")] for x in scene.stimuli}
