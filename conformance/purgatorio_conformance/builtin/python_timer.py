@@ -4,11 +4,8 @@ The callers, the driver and the timer share the GIL. So the driver may be the ca
 always a bug of the timer.
 """
 
-import threading
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, Self
 
@@ -26,8 +23,6 @@ from purgatorio_spec.trace.record import TimerConstants
 LANES: Final = 4
 _METHODS: Final[Mapping[str, type]] = {"size": Counts, "cancel": Cancels}
 """The methods that an adapter may lack."""
-_OWN: Final = 20
-_BORROWED: Final = 30
 
 
 class PythonTimer(Adds, Protocol):
@@ -125,36 +120,13 @@ class PythonSubject(DrivenSubject):
 
 
 class _Closing:
-    """A timer that the end of a run stops. Its clock is its own. A run may have 64 names of threads: if each task has a
-    thread of its own, the later ones use names of threads that have ended."""
+    """A timer that the end of a run stops. Its clock is its own."""
 
     def __init__(self, timer: PythonTimer) -> None:
-        self.close, self._add = timer.stop, timer.add
-        for name in ("cancel", "fixed_rate", "fixed_delay", "reset", "size"):
+        self.close = timer.stop
+        for name in ("add", "cancel", "fixed_rate", "fixed_delay", "reset", "size"):
             if (method := getattr(timer, name, None)) is not None:
-                setattr(self, name, partial(self._repeat, method) if name.startswith("fixed") else method)
-        self._own: set[str] = set()
-        self._free = deque(f"task-{number}" for number in range(_BORROWED))
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        return self._add(delay_ns, partial(self._named, task))
-
-    def _repeat(
-        self, start: Callable[..., object], first_ns: int, period_ns: int, task: Callable[[], None]
-    ) -> object:
-        return start(first_ns, period_ns, partial(self._named, task))
-
-    def _named(self, task: Callable[[], None]) -> None:
-        thread = threading.current_thread()
-        if thread.name in self._own or len(self._own) < _OWN:
-            self._own.add(thread.name)
-            task()
-            return
-        thread.name = self._free.popleft()
-        try:
-            task()
-        finally:
-            self._free.append(thread.name)
+                setattr(self, name, method)
 
     def advance(self, by_ns: int) -> None:
         raise AssertionError("its time is real")

@@ -179,16 +179,15 @@ def contexts(rows: Iterable[tuple[Any, ...]]) -> tuple[list[ContextRow], list[Ch
     return [*threads.rows, *found], threads.checks
 
 
-def _neighbours(table: pa.Table) -> tuple[Ints, Ints]:
-    """For each row, the `i` of the previous row of its thread (-1: none), and of the next row (NEVER: none)."""
+def _previous(table: pa.Table) -> Ints:
+    """For each row, the `i` of the previous row of its thread (-1: none)."""
     i = table.column("i").to_numpy()
     threads = codes(table.column("th"))
     order = np.lexsort((i, threads))
-    before, after = np.full(len(i), -1, np.int64), np.full(len(i), NEVER, np.int64)
+    before = np.full(len(i), -1, np.int64)
     same = threads[order[1:]] == threads[order[:-1]]
     before[order[1:][same]] = i[order[:-1][same]]
-    after[order[:-1][same]] = i[order[1:][same]]
-    return before, after
+    return before
 
 
 def raw_readings(table: pa.Table) -> list[RawReading]:
@@ -199,7 +198,7 @@ def raw_readings(table: pa.Table) -> list[RawReading]:
     open_calls = np.cumsum((is_call & counted).astype(np.int64) - (is_ret & counted))
     t = table.column("t").to_numpy()
     quiet = (open_calls == 0) & is_silent(t, np.maximum.accumulate(np.where(counted, t, MIN_INT)))
-    before, _ = _neighbours(table)
+    before = _previous(table)
     started = set(table.column("i").to_numpy()[is_reading & is_call].tolist())
     places = np.flatnonzero(is_reading & ~is_call)
     found = []
