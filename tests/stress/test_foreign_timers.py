@@ -9,7 +9,7 @@ from purgatorio_stress.explorer.replay import Token
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.foreign.explored import FOREIGN, AdapterResult, explore_foreign, replay_foreign, table
 from purgatorio_stress.foreign.load import CannotLoad
-from purgatorio_stress.foreign.timer_program import IDLE
+from purgatorio_stress.foreign.timer_program import IDLE, TimerCalls
 
 pytest.importorskip("greenlet")
 
@@ -30,14 +30,15 @@ def test_a_sound_timer_passes_all_programs() -> None:
 
 @pytest.mark.parametrize(
     ("name", "bound"),
-    [("WakesAtTimes", "all 2 small"), ("WakesOften", f"all 1 small programs; not {IDLE}: ")],
+    [("WakesAtTimes", "all 2 small"), ("WakesOften", f"all 1 small programs; not {IDLE.text}: ")],
 )
 def test_a_timer_that_wakes_while_idle_is_sound(
     name: str, bound: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If it wakes too often to be followed for a day, the program is left out."""
     monkeypatch.setattr(
-        "purgatorio_stress.foreign.explored.programs", lambda made: ["add.a.1000-add.b.200-", IDLE]
+        "purgatorio_stress.foreign.explored.programs",
+        lambda made: [TimerCalls("add.a.1000-add.b.200-"), IDLE],
     )
     done = explored(name)
     assert done.verdict is Verdict.PASS, done.exploration
@@ -57,7 +58,7 @@ def test_less_is_promised(name: str) -> None:
         ("FormerDeadline", "T11"),
         ("CountsAll", "T5"),
         ("Early", "T1"),
-        (f"DiesIdle={IDLE}", "T3"),
+        (f"DiesIdle={IDLE.text}", "T3"),
     ],
 )
 def test_each_bug_breaks_its_clause_and_repeats(name: str, clause: str) -> None:
@@ -89,7 +90,7 @@ def test_the_table_has_the_calls_up_to_the_run() -> None:
 
 
 def test_vain_wakes_stand_once_in_the_table() -> None:
-    done = explored(f"DiesIdle={IDLE}")
+    done = explored(f"DiesIdle={IDLE.text}")
     assert "-- the same 22 times more; time passes to " in table(done)
     assert "times more" not in table(done, verbose=True)
 

@@ -39,7 +39,6 @@ from purgatorio_stress.explorer.table import width, wrapped
 from purgatorio_stress.foreign.load import CannotLoad, Loader, openings_recorded
 from purgatorio_stress.foreign.threads import text_of
 from purgatorio_stress.foreign.timer_program import (
-    IDLE,
     RUNS,
     SIZE,
     STOP,
@@ -60,8 +59,6 @@ _NOT_DETERMINISTIC: Final = (
 )
 
 _THREAD: Final = "thread_"
-_LEAST_S: Final = {IDLE: 2.0}
-"""The least share of a timer's program in the time, if it is not 0.1 s."""
 
 _NOT_RUN_BY_A_CALL: Final = (
     inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
@@ -183,8 +180,8 @@ class _Program:
         has_threads = any(name == "threads" or name.startswith(_THREAD) for name in dir(made))
         self.programs = tuple(programs(made)) if is_timer(made) and not (has_threads or self._calls) else ()
         """The programs to explore in place of this one, if the adapter is that of a timer."""
-        self._judges = judges(made, world.early, self._calls) if self.programs or self._calls else {}
-        if not self._judges:
+        self._judges = judges(made, world.early, self._calls) if self._calls else {}
+        if not (self.programs or self._calls):
             _require_program(adapter, made, has_threads=has_threads)
         self.outcomes: dict[str, int] = {}
         self.not_run = set(self.loader.package_of.values())
@@ -195,8 +192,7 @@ class _Program:
     def choose(self, calls: str) -> None:
         """Continue with another of `programs`. The modules stay loaded."""
         self._calls = calls
-        if calls == IDLE:
-            self._judges = judges(getattr(self.loader.adapter(), self._made_by), self.world.early, calls)
+        self._judges = judges(getattr(self.loader.adapter(), self._made_by), self.world.early, calls)
         self.world.forget()
 
     def set_up(self, run: Execution, /) -> None:
@@ -345,18 +341,18 @@ def explore_foreign(
         whole = AdapterResult(program.name, Exploration(strategy, "", complete=True), (), (), {})
         idle = ""
         with progress():
-            for left, text in zip(range(len(program.programs), 0, -1), program.programs, strict=True):
+            for left, calls in zip(range(len(program.programs), 0, -1), program.programs, strict=True):
                 # A program has at most twice its share of the time that is left.
-                now = limits.clock()
-                share_s = round(max(_LEAST_S.get(text, 0.1), 2 * (began + limits.seconds - now) / left), 1)
+                now, text = limits.clock(), calls.text
+                share_s = round(max(calls.least_s, 2 * (began + limits.seconds - now) / left), 1)
                 program.choose(text)
                 one = _of_one(
                     program, replace(limits, seconds=share_s, began=now), strategy, seed, f"{token}={text}"
                 )
                 if one.exploration.found:
                     return replace(one, name=f"{one.name}={text}")
-                if text == IDLE and not one.exploration.complete:
-                    idle = f"; not {IDLE}: {one.exploration.limit}"
+                if calls.extra and not one.exploration.complete:
+                    idle = f"; not {text}: {one.exploration.limit}"
                 else:
                     whole = _joined(whole, one, text)
     done = whole.exploration

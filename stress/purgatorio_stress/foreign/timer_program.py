@@ -7,7 +7,7 @@ stops the timer when all deadlines are over. The clauses of a timer judge the ca
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import Any, Final
 
@@ -25,11 +25,6 @@ _EARLY_NS: Final = MS
 _LATE_NS: Final = 500 * MS
 """The bounds, if the adapter has no attributes `early_ns` and `late_ns`. No thread holds up another, because time
 passes only while all threads wait."""
-_DUE_S: Final = 3.1
-"""All deadlines are over."""
-_LONGEST_MS: Final = 90_000_000
-IDLE: Final = f"add.a.1000-wait.{_LONGEST_MS},add.b.200-"
-"""The timer is idle for more than a day. That costs nothing, unless it wakes often meanwhile."""
 RUNS: Final = " runs"
 SIZE: Final = "size() returned "
 STOP: Final = "stop()"
@@ -38,12 +33,37 @@ _TELLS: Final = ("timer_cancel", "timer_reset")
 _RECORDED: Final = ("timer_add", *_TELLS, "timer_fire", "quiesce")
 
 
+@dataclass(frozen=True, slots=True)
+class TimerCalls:
+    """A program by its text. `least_s`: its least share of the search, in seconds. `extra`: the verdict on all programs
+    holds without it, if its search is not complete."""
+
+    text: str
+    least_s: float = 0.1
+    extra: bool = False
+
+    @property
+    def due_s(self) -> float:
+        """When all deadlines are over."""
+        dues_ms: list[int] = []
+        for calls in filter(None, self.text.split("-")):
+            now_ms = 0
+            for name, first, *delays in (call.split(".") for call in calls.split(",")):
+                now_ms += int(first) if name == "wait" else 0
+                dues_ms += [now_ms + int(delay_ms) for delay_ms in delays]
+        return max(dues_ms) / 1_000 + 0.1
+
+
+IDLE: Final = TimerCalls("add.a.1000-wait.90000000,add.b.200-", 2.0, extra=True)
+"""The timer is idle for more than a day. That costs nothing, unless it wakes often meanwhile."""
+
+
 def is_timer(made: object) -> bool:
     """Whether a class is the adapter of a timer with its own clock."""
     return hasattr(made, "add") and not hasattr(made, "advance")
 
 
-def programs(made: object) -> Iterator[str]:
+def programs(made: object) -> Iterator[TimerCalls]:
     """Yield the programs for this adapter, the smallest first: a call; two calls in two threads; two calls in one
     thread, and one in another. Before, the task `a` is added. The calls come at once, or at the deadline of `a`. The
     last program is `IDLE`."""
@@ -65,14 +85,9 @@ def programs(made: object) -> Iterator[str]:
     ]
     pairs += [(first, call.replace(".b.", ".d.")) for first in turns for call in calls]
     for first, second in pairs:
-        yield f"add.a.1000-{first}-{second}"
-        yield f"add.a.1000-wait.1000,{first}-{second and f'wait.1000,{second}'}"
+        yield TimerCalls(f"add.a.1000-{first}-{second}")
+        yield TimerCalls(f"add.a.1000-wait.1000,{first}-{second and f'wait.1000,{second}'}")
     yield IDLE
-
-
-def _due_s(text: str) -> float:
-    """When all deadlines of the program are over."""
-    return _DUE_S + (_LONGEST_MS / 1_000 if text == IDLE else 0)
 
 
 class TimerProgram:
@@ -84,7 +99,7 @@ class TimerProgram:
         self._clocks, self._deadline, self._callee = ForeignClocks(world), world.deadline, world.callee
         self._handles: dict[str, object] = {}
         self._timer = make()
-        self._due_s = _due_s(text)
+        self._due_s = TimerCalls(text).due_s
         before, *self._callers = text.split("-")
         self._make(before)
 
@@ -154,7 +169,7 @@ def judges(made: object, early: int, text: str) -> Mapping[bool, HistoryJudge]:
     """The judges of `TimerProgram.broken`, for one program. A cancel that returns True promises that the task does not
     run. If waits end early, tasks are late without a fault of the timer."""
     late_ns: int = getattr(made, "late_ns", _LATE_NS)
-    end_t = int(_due_s(text) * 1e9) + late_ns
+    end_t = int(TimerCalls(text).due_s * 1e9) + late_ns
     bounds = TimerConstants(
         tick_ns=MS, early_ns=getattr(made, "early_ns", _EARLY_NS), late_ns=None if early else late_ns
     )
