@@ -98,7 +98,7 @@ KNOWN: Final = (
     Known(
         "KAFKA-7190", "2.4",
         "if the records of an open transaction are deleted, the transaction ends, and its producer becomes unknown",
-        ("R1 early", "R1 open-transaction-shown", "R4 last-stable-offset", "R4 listed", "R4 high-watermark",
+        ("R1 early", "R1 open-transaction-shown", "R4 last-stable-offset", "R4 listed", "F10 high-watermark",
          "M5 unknown-producer", "M1 refused", "M1 offsets-do-not-grow", "M7 sent-again", "L1 other-offset"),
     ),
     Known(

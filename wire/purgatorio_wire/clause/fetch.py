@@ -25,6 +25,7 @@ from purgatorio_wire.history.finding import (
     deleted,
     error_is,
     in_time,
+    in_words,
     kept,
     late_row,
     named,
@@ -286,6 +287,7 @@ class Fetching:
         wrong = self._wrong()
         if wrong is not None:
             yield wrong
+            yield from self._bounds_of_logs(self.one.t)
         else:
             yield from self._overtaken() if any(map(self._doubtful, self.asked)) else self._valid()
 
@@ -371,8 +373,8 @@ class Fetching:
         end = integer(said, "end_offset", -1) if isinstance(said, Mapping) else -1
         least, most = a.log.least_end(one.t), a.log.most_end(self.until)
         if not a.error and least <= end <= most:
-            return self._mark("F6", a, one.t) or row
-        allowed = f"no error, and an end offset of last_fetched_epoch from {least} to {most}"
+            return row
+        allowed = f"no error, and {in_words('end offset of last_fetched_epoch', least, most)}"
         return broken("F6", "diverging-other-end", one, allowed, f"{named(a.error)}, {end}")
 
     def _error(self, clause: str, ways: tuple[str, str], a: _Asked, error: int) -> Row:
@@ -476,6 +478,8 @@ class Fetching:
                 "M1", "other-checksum", one, "the records as they were appended", "records with another checksum",
             )  # fmt: skip
             return
+        expired = one.answer_t is not None and one.answer_t >= deadline - EARLY_NS and ready_from > deadline
+        yield from self._bounds_of_logs(deadline - EARLY_NS if expired and one.wait_ms > 0 else one.t)
         yield from self._bounded()
         yield from self._decided()
         if one.wait_ms <= 0 or ready_by <= one.t:
@@ -487,7 +491,7 @@ class Fetching:
             yield from self._woken(ready_by)
             return
         yield self._at_max_wait()
-        if one.answer_t is not None and one.answer_t >= deadline - EARLY_NS and ready_from > deadline:
+        if expired:
             yield from self._there(self._clause("F5"), "empty-at-max-wait", deadline - EARLY_NS)
 
     def _bounded(self) -> Rows:
@@ -586,9 +590,6 @@ class Fetching:
         there = 0
         for a in self.asked:
             end = a.log.least_end(t)
-            if wrong := self._mark(clause, a, t):
-                yield wrong
-                return
             there += max(end - a.offset, 0)
             if end > a.offset and a.end < end:
                 missing.append(f"{a.part} up to offset {end}, not {a.end}")
@@ -597,20 +598,21 @@ class Fetching:
         allowed = f"records of {'; '.join(missing)}"
         yield checked(clause, cause, one, not missing, allowed, "no records", *self._appends(t))
 
-    def _mark(self, clause: str, a: _Asked, t: int) -> Row | None:
-        """A row if the answer has a start or an end that the log cannot have had since `t`."""
-        marks: Mapping[str, tuple[int, int]] = {
-            "high-watermark": (a.whole.least_end(t), a.whole.most_end(self.until)),
-            "last-stable-offset": self._stable(a, t), "log-start-offset": a.log.start(t, self.until),
-        }  # fmt: skip
-        for way, (low, high) in marks.items():
-            name = way.replace("-", "_")
-            mark = integer(a.answer, name, -1)
-            if mark >= 0 and not low <= mark <= high:
-                allowed = f"{name} from {low} (all acknowledged records) to {high}"
-                clause = "R4" if a.log.transactions and name == "last_stable_offset" else clause
-                return broken(clause, way, self.one, allowed, f"{mark}", *self._appends(t))
-        return None
+    def _bounds_of_logs(self, t: int) -> Rows:
+        """F10, and R4 for the last stable offset: the answer has the bounds that the logs had at `t` or later."""
+        for a in self.asked:
+            marks: tuple[tuple[str, str, tuple[int, int]], ...] = (
+                ("F10", "high-watermark", (a.whole.least_end(t), a.whole.most_end(self.until))),
+                ("R4", "last-stable-offset", self._stable(a, t)),
+                ("F10", "log-start-offset", a.log.start(t, self.until)),
+            )
+            for clause, way, (low, high) in marks if not a.error else ():
+                name = way.replace("-", " ")
+                mark = integer(a.answer, way.replace("-", "_"), -1)
+                right = low <= mark <= high
+                if mark >= 0 and (not right or clause == "F10" or a.log.transactions):
+                    allowed, appends = f"{in_words(name, low, high)} of {a.part}", self._appends(self.until)
+                    yield checked(clause, way, self.one, right, allowed, f"{name} {mark}", *appends)
 
     def _stable(self, a: _Asked, t: int) -> tuple[int, int]:
         """The bounds of the last stable offset for a fetch that was sent at `t`."""
@@ -618,13 +620,11 @@ class Fetching:
         return log.least_end(t), log.most_end(self.until)
 
     def _decided(self) -> Rows:
-        """Transactions in fetch responses: R4, the last stable offset; R1 and R3, the records that a read_committed
-        fetch returns, and those that are listed as aborted."""
+        """Transactions in fetch responses: R1 and R3, the records that a read_committed fetch returns, and those that
+        are listed as aborted."""
         for a in self.asked if self.one.answer is not None else ():
             if not a.log.transactions:
                 continue
-            if integer(a.answer, "last_stable_offset", -1) >= 0:
-                yield self._mark("R4", a, self.one.t) or kept("R4", "last-stable-offset")
             if isinstance(a.log, CommittedLog):
                 limit = a.log.most_end(self.until)
                 if a.end > limit or limit < a.whole.least_end(self.one.t):

@@ -14,6 +14,7 @@ from purgatorio_wire.history.finding import (
     deleted,
     error_is,
     in_time,
+    in_words,
     kept,
     late_row,
     named,
@@ -302,8 +303,10 @@ def _out_of_order(
     if error in EXCUSED:
         yield undecided("M7", f"{named(error)}: {EXCUSED[error]}")
     elif same is not None:
-        right, seen = not error and base == same.base, f"{named(error)}, base offset {base}"
-        allowed = f"no error, and base offset {same.base}, where the batch is"
+        right, seen = not error and same.base in (base, -1), f"{named(error)}, base offset {base}"
+        allowed = (
+            "no error" if same.base < 0 else f"no error, and base offset {same.base}, where the batch is"
+        )
         yield checked("M7", "sent-again", one, right, allowed, seen)
     elif begins_so or ahead:
         about = f" for {count} records from sequence number {written.base_sequence} on"
@@ -343,13 +346,12 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
         start, (least, most) = (
             integer(answer, "log_start_offset", -1), log.start(one.t, one.answer_t or one.t),
         )  # fmt: skip
-        if start >= 0 and not least <= start <= most:
-            allowed = f"a log start offset from {least} to {most}"
-            yield broken("M1", "log-start", one, allowed, f"log start offset {start}")
-        else:
-            right, allowed = end <= base <= later - count, f"a base offset from {end} to {later - count}"
-            seen = f"base offset {base} for {count} records"
-            yield checked("M1", "offsets-do-not-grow", one, right, allowed, seen)
+        if start >= 0:
+            right, allowed = least <= start <= most, in_words("log start offset", least, most)
+            yield checked("F10", "log-start-offset", one, right, allowed, f"log start offset {start}")
+        cause = "offsets-do-not-grow" if base <= later - count else "offset-beyond-the-end"
+        right, allowed = end <= base <= later - count, in_words("base offset", end, later - count)
+        yield checked("M1", cause, one, right, allowed, f"base offset {base} for {count} records")
 
 
 def _stopped(

@@ -19,6 +19,7 @@ from purgatorio_wire.history.finding import (
     checked,
     error_is,
     in_time,
+    in_words,
     kept,
     left_to_its_time_out,
     named,
@@ -756,7 +757,7 @@ def epochs_ended(scene: Scene, topics: Topics) -> Rows:
             elif wanted == known and least:
                 right = not error and integer(said, "leader_epoch", -1) == known and least <= end <= most
                 seen = f"{named(error)}, epoch {integer(said, 'leader_epoch', -1)}, end offset {end}"
-                allowed = f"epoch {known}, and an end offset from {least} to {most}"
+                allowed = f"epoch {known}, and {in_words('end offset', least, most)}"
                 yield checked("L1", "epoch-end", one, right, allowed, seen)
 
 

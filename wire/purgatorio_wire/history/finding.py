@@ -176,6 +176,11 @@ def answered_with(
     return error_is(clause, cause, one, error, wanted, about)
 
 
+def in_words(name: str, low: int, high: int) -> str:
+    """The allowed values of a number."""
+    return f"{name} {low}" if low == high else f"{name} from {low} to {high}"
+
+
 def after(t: int, t0: int) -> str:
     return f"{(t - t0) / MS:.1f} ms"
 

@@ -31,8 +31,10 @@ from purgatorio_wire.trace.record import BY_NOBODY, Body, Written
 
 BY_ID: Final[Mapping[str, int]] = {"fetch": 13, "produce": 13, "offset_commit": 10, "offset_fetch": 10}
 """The first version of a request that has only topic ids, no names."""
-MAY_BE_THERE: Final = frozenset({0, 7, 20})
-"""Errors of a produce whose records are or may be in the log: none, timed out, too few replicas after the append."""
+UNKNOWN_ERROR: Final = -1
+MAY_BE_THERE: Final = frozenset({0, 7, 20, UNKNOWN_ERROR})
+"""Errors of a produce whose records are or may be in the log: none, timed out, too few replicas after the append, or an
+error that says nothing about the log."""
 
 
 COMMITTED: Final = 1
@@ -169,6 +171,16 @@ class Log:
     def most_end(self, t: int) -> int:
         """The highest possible end offset at `t`. Only Purgatorio writes to its topics."""
         return sum(one.count for one in self.appends if one.t <= t and one.may_be_there)
+
+    def forget_wrong_offsets(self) -> None:
+        """Make an acknowledged base offset unknown if the log cannot have been so long. M1 judges the acknowledgement.
+        What follows from a wrong offset is no violation of its own."""
+        self.appends = [
+            replace(x, base=-1, lowest=0)
+            if x.base >= 0 and x.base + x.count > self.most_end(x.ack_t or x.t)
+            else x
+            for x in self.appends
+        ]
 
     def low_at(self, t: int) -> int:
         """The highest low watermark that was acknowledged by `t`."""
@@ -469,6 +481,8 @@ class Topics:
             acks = integer(one.body, "acks")
             ack_t = None if answer is None or error else one.answer_t
             log = self.logs[part]
+            if error in GONE and log.settled_t <= one.t:
+                error = UNKNOWN_ERROR  # M1 judges it: the partition is there, and so may be the records
             taken_t, lowest = (one.done_t, log.least_end(one.t)) if acks == 0 else (ack_t, base)
             if ack_t is not None:
                 log.settled_t = min(log.settled_t, ack_t)
@@ -510,6 +524,8 @@ class Topics:
                 x if x.ends is None else replace(x, highest=log.most_end(x.ends.ended_t) - 1)
                 for x in log.appends
             ]
+        for log in self.logs.values():
+            log.forget_wrong_offsets()
 
     def _fetch(self, one: Exchange) -> None:
         if one.answer_t is None or one.error or one.at_second:
