@@ -58,14 +58,16 @@ def rebalances(group: Group) -> Rows:
 
 def _one_leader(group: Group, before: Generation | None, one: Generation) -> Rows:
     members = one.members
-    if any(join.answer is None and join.member == one.leader for join in group.joins):
-        return  # the leader's own answer was not waited for
+    lost = [join.member for join in group.unanswered(one.first_t)]
+    if one.leader in lost or ("" in lost and one.leader not in members):
+        return  # the leader's own response, which may have its new id, was not recorded
     leaders = {join.leader for join in one.joins}
     if len(leaders) != 1 or not leaders <= set(members):
         allowed = "one leader, which is a member of the generation"
         seen = f"leaders {', '.join(sorted(leaders))}, of {len(members)} members"
         if len(leaders) > 1 or all(sync.member != one.leader for sync in one.syncs):
-            yield broken("G2", "several-leaders", one.joins[0], allowed, seen, *_numbers(one.joins))
+            cause: Way = "several-leaders" if len(leaders) > 1 else "leader-not-a-member"
+            yield broken("G2", cause, one.joins[0], allowed, seen, *_numbers(one.joins))
         return
     common = sorted(set.intersection(*(set(join.protocols) for join in one.joins)))
     for join in one.joins:
@@ -150,7 +152,10 @@ def _initial_delay(group: Group, before: Generation | None, one: Generation) -> 
     since_t = 0 if before is None else before.first_t
     came = (x for x in group.joins if since_t < x.t <= one.first_t and x.error == UNKNOWN_MEMBER)
     gone = [x for x in came if group.left(x.member, one.first_t) is not None]
+    # A member whose response was not recorded may have begun the delay, and bounds it by its rebalance time-out.
+    lost = [x for x in group.unanswered(one.first_t) if since_t < x.t]
     earliest = min([earliest, *(x.t + x.rebalance_ms * MS for x in gone)])
+    earliest = min([earliest, *(x.t + min(delay_ms, x.rebalance_ms) * MS for x in lost)])
     if one.first_t < earliest - EARLY_NS:
         if group.pending(one, one.first_t):
             return  # Kafka 4 ends the delay when the session of a client expires that got an id and never joined

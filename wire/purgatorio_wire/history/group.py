@@ -161,7 +161,11 @@ class Group:
 
     def unheard(self, one: Generation) -> set[str]:
         """The member ids of joins before the start of this generation whose responses were not recorded."""
-        return {x.member for x in self.joins if x.answer is None and x.t <= one.first_t} - {""}
+        return {x.member for x in self.unanswered(one.first_t)}
+
+    def unanswered(self, t: int) -> list[Exchange]:
+        """The joins up to `t` whose responses were not recorded. They may have made their senders members."""
+        return [x for x in self.joins if x.answer is None and x.t <= t and x.of_a_member]
 
     def beats(self, one: Generation, members: Iterable[str], t: int) -> list[Exchange]:
         """The answered heartbeats of these members in this generation, from `t` on."""
