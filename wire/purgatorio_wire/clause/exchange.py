@@ -102,6 +102,10 @@ def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None
         return broken("X1", "answered-twice", one, "one answer", seen, *(extra.i for extra in one.again))
     if one.answer is not None:
         return kept("X1")
+    if (later := _passed_over(lane, one)) is not None:
+        allowed = "one answer, before the answers to later requests"
+        seen = f"no answer, although {later.api} #{later.corr}, which was sent later, was answered"
+        return broken("X1", "never-answered", one, allowed, seen, *later.events)
     closed = one.closed
     if closed is not None and closed.by == "peer" and closed.t <= one.watched_t:
         if any(not other.owed for other in lane.requests):
@@ -120,6 +124,11 @@ def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None
         seen = f"no answer in {after(one.watched_t, one.t)}, while the machine was overloaded"
         return undecided("X1", seen, "never-answered")
     return broken("X1", "never-answered", one, "one answer", f"no answer in {after(one.watched_t, one.t)}")
+
+
+def _passed_over(lane: Lane, one: Exchange) -> Exchange | None:
+    """The first later request of the connection that has a response. Responses come in order, so `one` gets none."""
+    return next((x for x in lane.requests if x.i > one.i and x.owed and x.answer is not None), None)
 
 
 def _patience_ends(scene: Scene, one: Exchange) -> int:
@@ -144,22 +153,16 @@ def _unasked(lane: Lane) -> Rows:
 
 def in_order(scene: Scene) -> Rows:
     """X2. An occasion is a response to a request that was sent while an earlier request of the connection was
-    waiting."""
+    waiting. X1 judges an earlier request without a response."""
     for lane in scene.lanes.values():
-        owed = [one for one in lane.requests if one.owed]
-        for at, one in enumerate(owed):
-            if one.answer is None:
-                continue
-            answer_i = one.answer.i
-            waiting = [other for other in owed[:at] if other.answer is None or other.answer.i > one.i]
-            if not waiting:
-                continue
-            passed = [other for other in waiting if other.answer is None or other.answer.i > answer_i]
-            # X1 judges an earlier request without a response, unless a later request has a response.
-            first = passed[0] if passed else waiting[0]
-            allowed = f"the answer to {first.api} #{first.corr} first"
-            seen = f"answered before {first.api} #{first.corr}, which was sent earlier"
-            yield checked("X2", "answered-out-of-order", one, not passed, allowed, seen, *first.events)
+        came = [(one, one.answer.i) for one in lane.requests if one.owed and one.answer is not None]
+        for at, (one, answer_i) in enumerate(came):
+            waiting = [(other, i) for other, i in came[:at] if i > one.i]
+            passed = [other for other, i in waiting if i > answer_i]
+            for first in [*passed, *(other for other, _ in waiting)][:1]:
+                allowed = f"the answer to {first.api} #{first.corr} first"
+                seen = f"answered before {first.api} #{first.corr}, which was sent earlier"
+                yield checked("X2", "answered-out-of-order", one, not passed, allowed, seen, *first.events)
 
 
 def one_at_a_time(scene: Scene, topics: Topics) -> Rows:
@@ -217,7 +220,9 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
             continue
         if one.closed is not None and one.closed.by == "peer":
             seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
-        elif scene.name and one.watched_t >= _patience_ends(scene, one):  # see `_once`
+        elif (scene.name and one.watched_t >= _patience_ends(scene, one)) or _passed_over(  # see `_once`
+            scene.lanes[one.conn], one
+        ):
             seen = f"no request of this version was answered, in {after(one.watched_t, one.t)}"
         else:
             continue
