@@ -73,6 +73,8 @@ from purgatorio_wire.history.scenes import scenes
 from purgatorio_wire.trace.file import WireTrace, read_trace
 from purgatorio_wire.trace.record import DRAWN, PROFILE, WireEnd, WireEvent, WireHeader
 
+FIRST: Final = "X1"
+"""A request without a response explains what follows from it."""
 LATE_ROWS_NEEDED: Final = 2
 ROWS_TO_A_NEAR_ONE: Final = 10
 """Slightly late rows count for VIOLATED if at least one in this number of decided rows is late."""
@@ -269,9 +271,10 @@ class Tallied:
         return [*self.broken, *late]
 
     def result(
-        self, clause: str, end: WireEnd, told: Callable[[Violation], None] | None = None
+        self, clause: str, end: WireEnd, told: Callable[[Violation], None] | None = None, because: str = ""
     ) -> ClauseResult:
-        """The verdict. `end` has the reasons for missing occasions. `told` is called with every violation."""
+        """The verdict. `end` has the reasons for missing occasions. `told` is called with every violation. `because`: a
+        violated clause that explains scenes which did not end."""
         causes: dict[str, Cause] = defaultdict(Cause)
         for row in self.violations():
             violation = Violation(clause, row.subject, row.cause, row.events, row.allowed, row.seen)
@@ -309,7 +312,8 @@ class Tallied:
             why = self.open.get((scene, cause)) or "it had no occasion, possibly because the machine was slow"
             left = f"scene {scene} decided nothing{f' about {cause}' if cause else ''}: {why}"
         if left is not None:
-            reason = f"{left}; to run it again: purgatorio wire HOST:PORT --only {clause}"
+            scene = left.split()[1]
+            reason = f"{left}{because}; to run it again: purgatorio wire HOST:PORT --only {scene}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         if not self.occasions:
             reason = end.skipped.get(clause, "no scene gave an occasion")
@@ -344,7 +348,13 @@ def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = Non
     tallies = tally(wire, scenes(trace.events, end_t))
     failures = dict.fromkeys(one.failed for one in tallies.values() if one.failed is not None)
     end = trace.end or WireEnd(len(trace.events))
-    clauses = {clause: tallied.result(clause, end, told) for clause, tallied in tallies.items()}
+    clauses = dict[str, ClauseResult]()
+    because = ""
+    for clause, tallied in tallies.items():
+        clauses[clause] = tallied.result(clause, end, told, because)
+        if clause == FIRST and clauses[clause].verdict is Verdict.VIOLATED:
+            because = f", probably because {FIRST} is violated"
+    clauses = dict(sorted(clauses.items(), key=lambda item: _shows_at(item[1])))
     if not trace.whole:
         clauses = {
             name: _not_passed(one, "the trace has no end record, or lacks records")
@@ -357,6 +367,13 @@ def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = Non
         header.run, trace.name, subject_of(header), PROFILE, verdict, len(trace.events), clauses, tuple(problems),
         header=_as_header(header), quarantined=trace.broken_count, failures=tuple(failures),
     )  # fmt: skip
+
+
+def _shows_at(one: ClauseResult) -> tuple[bool, float]:
+    """The place of a clause in reports: missing responses, which explain other violations, then the other violations in
+    the order in which they occur, then other verdicts."""
+    events = [max(cause.examples[0].events) for cause in one.causes.values() if cause.examples]
+    return one.clause != FIRST, min(events, default=float("inf"))
 
 
 def judge_file(path: Path, told: Callable[[Violation], None] | None = None) -> tuple[WireTrace, RunResult]:

@@ -114,7 +114,7 @@ class WireOptions:
         "Connect with TLS, and trust the CA certificates of this .pem file.",
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
     )
-    scenes: bool = flag("List the scenes.")
+    scenes: bool = flag("List the scenes. With --verbose, describe them in full.")
     output: CheckOutput = shared(CheckOutput)
 
 
@@ -129,8 +129,9 @@ def command(asked: WireOptions) -> None:
     the Fetch.
     """
     if asked.scenes:
-        for one in SCENES.values():
-            echo_line(f"{one.name:18} {one.area:12} {', '.join(one.clauses):16} {one.promise}", 49)
+        for one in sorted(SCENES.values(), key=lambda one: one.area):
+            text = one.promise if asked.output.verbose else f"{one.promise.partition('. ')[0].rstrip('.')}."
+            echo_line(f"{one.area:13}{one.name:20}{', '.join(one.clauses):16} {text}", 50)
         return
     if asked.broker is None:
         raise click.UsageError("no broker named: give HOST:PORT, such as localhost:9092")
@@ -224,11 +225,13 @@ def _record(asked: RunOptions, path: Path, output: CheckOutput) -> tuple[list[Fa
             run = record(asked, path, failures, told, lambda: going.tell(next(played)), going.say)
             asyncio.run(_stoppable(run))
     except NoBroker as nobody:
-        raise _Unreachable(
-            f"no broker: {nobody}\nCheck the address. For a TLS listener use --tls; SASL is not supported."
-        ) from None
+        tls = (
+            "The listener at this address may have no TLS"
+            if asked.address.tls
+            else "For a TLS listener use --tls"
+        )
+        raise _Unreachable(f"no broker: {nobody}\nCheck the address. {tls}; SASL is not supported.") from None
     except (KeyboardInterrupt, asyncio.CancelledError) as ended:
-        click.echo("stopped: created topics and groups are deleted, the recording is judged", err=True)
         made, delete = asked.made, f"--bootstrap-server {asked.shown} --delete"
         for tool, kind, names in (
             ("topics", "topic", made.topics), ("consumer-groups", "group", made.groups),
@@ -236,8 +239,11 @@ def _record(asked: RunOptions, path: Path, output: CheckOutput) -> tuple[list[Fa
             if names:
                 each = " ".join(f"--{kind} {one}" for one in sorted(names))
                 click.echo(
-                    f"not deleted in time; delete them with: kafka-{tool}.sh {delete} {each}", err=True
+                    f"{len(names)} {kind}s not deleted in time; delete them with: kafka-{tool}.sh {delete} {each}",
+                    err=True,
                 )
+        left = "the other topics and groups" if made.topics or made.groups else "its topics and groups"
+        click.echo(f"stopped: {left} are deleted, the recording is judged", err=True)
         if not path.exists():
             raise KeyboardInterrupt from None
         return failures, isinstance(ended, KeyboardInterrupt)

@@ -108,7 +108,7 @@ class CauseGroup:
 
 
 def grouped(result: CheckResult, examples: ExampleOf) -> list[CauseGroup]:
-    """The groups, sorted by clause, then by count, then by run."""
+    """The groups, sorted by the order of the clauses in the runs, then by count, then by run."""
     groups: dict[tuple[str, str, str], CauseGroup] = {}
     titles = run_titles(result.runs)
     for key, run, count, violation in causes(result):
@@ -123,4 +123,5 @@ def grouped(result: CheckResult, examples: ExampleOf) -> list[CauseGroup]:
         found = examples.get(key)
         if found is not None and (group.example is None or found.breaks_at < group.example.breaks_at):
             group.example = found
-    return sorted(groups.values(), key=lambda group: (group.clause, -group.count))
+    order = list(dict.fromkeys(clause for run in result.runs for clause in run.clauses))
+    return sorted(groups.values(), key=lambda group: (order.index(group.clause), -group.count))

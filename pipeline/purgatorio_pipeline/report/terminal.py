@@ -64,11 +64,14 @@ _ROLE_STYLE: Final = {
 def print_check(console: Console, result: CheckResult, examples: ExampleOf, *, verbose: bool) -> None:
     """Print a check. `verbose` adds skipped clauses with reasons, and removes the limits on runs, causes and lines."""
     groups = grouped(result, examples)
-    _print_runs(console, result, verbose)
+    last = result.runs if groups and len(result.runs) == 1 else ()  # the remarks come after the violations
+    _print_runs(console, result, verbose, besides=not last)
     _print_left_out(console, len(result.runs), RUNS_SHOWN, "runs", verbose)
     for group in groups if verbose else groups[:GROUPS_SHOWN]:
         _print_group(console, group)
     _print_left_out(console, len(groups), GROUPS_SHOWN, "causes", verbose)
+    for run in last:
+        _print_besides(console, run, verbose, "", above="\n")
     _print_problems(console, result, verbose)
     _print_sum(console, result, groups, verbose)
 
@@ -78,8 +81,8 @@ def _print_left_out(console: Console, total: int, limit: int, noun: str, verbose
         print_line(console, f"... {total - limit:,} more {noun}: use --verbose, or --json", "dim")
 
 
-def _print_runs(console: Console, result: CheckResult, verbose: bool) -> None:
-    """Print one line for each run, with indented remarks below."""
+def _print_runs(console: Console, result: CheckResult, verbose: bool, *, besides: bool) -> None:
+    """Print one line for each run, with indented remarks below if `besides`."""
     runs = result.runs if verbose else result.runs[:RUNS_SHOWN]
     kept = [_kept(run) for run in runs]
     verdict = max((len(run.verdict) for run in runs), default=0)
@@ -116,9 +119,15 @@ def _print_runs(console: Console, result: CheckResult, verbose: bool) -> None:
         console.print(line, soft_wrap=True, highlight=False)
         for one in more:
             print_line(console, " " * left + one, _STYLE[run.verdict])
-        for text, style in _besides(run, verbose):
-            for one in textwrap.wrap(text, console.width, initial_indent="    ", subsequent_indent="      "):
-                print_line(console, one, style)
+        if besides:
+            _print_besides(console, run, verbose, "    ")
+
+
+def _print_besides(console: Console, run: RunResult, verbose: bool, indent: str, above: str = "") -> None:
+    for text, style in _besides(run, verbose):
+        for one in textwrap.wrap(text, console.width, initial_indent=indent, subsequent_indent=f"{indent}  "):
+            print_line(console, f"{above}{one}", style)
+            above = ""
 
 
 def under_headings(names: list[str], room: int) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from purgatorio_spec.clause.declaration import Wording
-from purgatorio_spec.durations import clock_time, exact, local_time
+from purgatorio_spec.durations import exact, local_time
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.show.related_calls import related_calls
 from purgatorio_spec.show.selection import kind_of, select, selection, tasks_of, wording_of
@@ -132,9 +132,10 @@ class Counterexample:
 
     @property
     def start(self) -> str:
-        """`start_t` in ms; for a trace from a log as a date."""
-        of_log = bool(self.rows) and self.rows[0].log_row is not None
-        return local_time(self.start_t, self.zone) if of_log else f"t = {clock_time(self.start_t, None)}"
+        """`start_t` in ms; for a trace from a log as a date, and for a clock with another zero as a line."""
+        if self.rows and self.rows[0].log_row is not None:
+            return local_time(self.start_t, self.zone)
+        return f"line {self.rows[0].line}" if self.start_t else "t = 0 ms"
 
     @property
     def breaks_at(self) -> int:

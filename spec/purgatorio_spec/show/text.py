@@ -131,7 +131,10 @@ def _table(example: Counterexample, width: int) -> Iterator[Line]:
 
 
 def _legend(example: Counterexample, width: int) -> Iterator[Line]:
-    said = f"! is the violation, * explains it. ms is the time since {example.start}."
+    explained = (
+        ", * explains it" if any(row.witness for row in example.rows if row.i != example.breaks_at) else ""
+    )
+    said = f"! is the violation{explained}. ms is the time since {example.start}."
     if example.left_out and kind_of(example.violation) == "operation":
         said += f" {example.left_out:,} more events of {visible(example.violation.subject)} are left out."
     elif example.left_out:

@@ -375,7 +375,7 @@ def _told(
     due = begins_t + min(poll, session_ms * MS)
     answered_t = None if first is None else first.answer_t
     by = group.bounds.by(since.t, due, answered_t, gap_ns=session_ms * MS, watched_t=beats[-1].t)
-    return timed(clause, cause, first or beats[-1], by, promise, since.t, *since.events)
+    return timed(clause, cause, first or beats[-1], by, promise, since.t, *since.events, what="announced")
 
 
 def _leaving(group: Group) -> Rows:

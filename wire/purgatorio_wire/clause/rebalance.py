@@ -66,7 +66,7 @@ def _one_leader(group: Group, before: Generation | None, one: Generation) -> Row
         allowed = "one leader, which is a member of the generation"
         seen = f"leaders {', '.join(sorted(leaders))}, of {len(members)} members"
         if len(leaders) > 1 or all(sync.member != one.leader for sync in one.syncs):
-            cause: Way = "several-leaders" if len(leaders) > 1 else "leader-not-a-member"
+            cause = "several-leaders" if len(leaders) > 1 else "leader-not-a-member"
             yield broken("G2", cause, one.joins[0], allowed, seen, *_numbers(one.joins))
         return
     common = sorted(set.intersection(*(set(join.protocols) for join in one.joins)))

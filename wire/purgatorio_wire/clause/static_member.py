@@ -77,7 +77,9 @@ def _awaited(group: Group) -> Rows:
             allowed = f"not before the rebalance timeout, {waits_ms} ms, because {member} has not rejoined"
             # A JoinGroup that waits shows a rebalance too. G3 judges a heartbeat that contradicts it.
             begun_t = min(calm_t, one.asked_t)
-            seen = f"a generation without this member, {after(until, begun_t)} after its last sign that no rebalance had begun"
+            seen = (
+                f"a generation without this member, at most {after(until, begun_t)} after the rebalance began"
+            )
             right = until >= begun_t + waits_ms * MS - EARLY_NS
             yield checked("G4", "static-member-not-awaited", one.joins[0], right, allowed, seen)
 

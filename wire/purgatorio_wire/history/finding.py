@@ -86,7 +86,8 @@ def timed(
     the times in the texts."""
     if by.status is RowStatus.KEPT:
         return kept(clause, cause)
-    seen = f"never {what}" if by.came_t is None else f"{what} after {after(by.came_t, t0)}"
+    unseen = f"not {what} in {after(one.watched_t if one.answer_t is None else one.answer_t, t0)}"
+    seen = unseen if by.came_t is None else f"{what} after {after(by.came_t, t0)}"
     allowed = f"{promise} by {after(by.limit_t, t0)} ({after(by.promised_t, t0)} + {by.made_of})"
     if by.status is RowStatus.UNDECIDED:
         why = "this bound is too late to decide, or the connection was not observed long enough"

@@ -256,9 +256,12 @@ async def without(lag: Sequence[Member], joined: Sequence[Member], pause_ms: int
 async def beating(those: Sequence[Member], wait: Awaitable[object]) -> None:
     """The members send heartbeats until `wait` ends."""
     over = asyncio.ensure_future(wait)
-    while not over.done():
-        await asyncio.gather(*(one.beat() for one in those))
-        await asyncio.wait((over,), timeout=0.3)
+    try:
+        while not over.done():
+            await asyncio.gather(*(one.beat() for one in those))
+            await asyncio.wait((over,), timeout=0.3)
+    finally:
+        over.cancel()
     await over
 
 

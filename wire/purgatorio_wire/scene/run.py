@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import secrets
@@ -10,11 +11,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from purgatorio_spec.failure import Failure
+from purgatorio_wire.client.connection import NoAnswer
 from purgatorio_wire.client.recorder import WireRecorder
-from purgatorio_wire.scene.broker import Second
+from purgatorio_wire.scene.broker import SceneLost, Second
 from purgatorio_wire.scene.broker_probe import look_at
 from purgatorio_wire.scene.plan import PlanRun, RunOptions
 from purgatorio_wire.trace.file import WireWriter
@@ -38,6 +40,7 @@ async def record(
 
     A run that is stopped from outside leaves a trace without an end record, so no clause is PASS.
     """
+    asyncio.get_running_loop().set_exception_handler(_unheard)
     run = f"{int(time.time()):x}{secrets.token_hex(2)}"
     first: list[WireEvent] = []
     writer: list[Callable[[WireEvent], None]] = [first.append]
@@ -70,6 +73,12 @@ async def record(
         raise
     writer[0] = first.append
     out.close(playing.skipped, playing.lost, recorder.dropped)
+
+
+def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Say nothing of a task of a scene that ended meanwhile: its connections are closed, so the task has failed."""
+    if not isinstance(context.get("exception"), NoAnswer | SceneLost):
+        loop.default_exception_handler(context)
 
 
 def _second(second: Second | None) -> Mapping[str, object]:
