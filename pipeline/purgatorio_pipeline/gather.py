@@ -48,7 +48,7 @@ class Gathered:
         return verdict_of(self.judged.result, self.findings)
 
     def printed(self) -> Report:
-        check = check_of(self.judged.result)
+        check = check_of(self.judged.result, self.judged.examples)
         return Report(
             verdict=self.verdict,
             runs=check.runs,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType, convert
@@ -15,8 +16,10 @@ from msgspec import UNSET, Struct, UnsetType, convert
 from purgatorio_pipeline.documents import Unreadable
 from purgatorio_pipeline.finding import Finding
 from purgatorio_pipeline.judging import FileCounts
+from purgatorio_pipeline.report.grouped import ExampleOf
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import Cause, CheckResult, ClauseResult, RunResult
+from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.verdict import Verdict, Violation, worst
@@ -44,9 +47,12 @@ class _Example(Struct):
     seen: str
 
 
-class _Cause(Struct):
+class _Cause(Struct, omit_defaults=True):
+    """`replay`: the command that shows the first example again."""
+
     count: Count
     examples: list[_Example]
+    replay: str = ""
 
 
 class Clause(Struct, omit_defaults=True):
@@ -60,7 +66,7 @@ class Clause(Struct, omit_defaults=True):
 
 
 class Run(Struct, omit_defaults=True):
-    """One run. `open`: in a watch, whether the end of the run has not arrived yet."""
+    """One run. `open`: in a watch, whether the end of the run has not arrived yet. `seed`: of its random choices."""
 
     run: str
     file: str
@@ -72,6 +78,7 @@ class Run(Struct, omit_defaults=True):
     problems: tuple[str, ...]
     failure: str = ""
     open: bool | UnsetType = UNSET
+    seed: int | UnsetType = UNSET
 
 
 class _Runs(Struct, kw_only=True):
@@ -115,8 +122,16 @@ class Watch(Struct, tag_field="kind", tag="watch"):
     runs: list[Run]
 
 
-def check_of(result: CheckResult) -> Check:
-    return convert(replace(result, broken=result.broken[:BROKEN_SHOWN]), Check, from_attributes=True)
+def check_of(result: CheckResult, examples: ExampleOf = MappingProxyType({})) -> Check:
+    check = convert(replace(result, broken=result.broken[:BROKEN_SHOWN]), Check, from_attributes=True)
+    for run, shown in zip(result.runs, check.runs, strict=True):
+        seed = run.header.params.get("seed") if run.header else None
+        shown.seed = seed if isinstance(seed, int) else UNSET
+        for clause, one in shown.clauses.items():
+            for name, cause in one.causes.items():
+                found = examples.get(CauseKey(run.file, run.run, clause, name))
+                cause.replay = "" if found is None else " ".join(found.replay)
+    return check
 
 
 def run_of(result: RunResult) -> Run:

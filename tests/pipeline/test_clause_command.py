@@ -108,7 +108,16 @@ def test_each_clause_of_the_wire_has_a_story(clause: str) -> None:
     assert told.exit_code == 0
     assert " ".join(told.output.split()).startswith(f"{clause} {one.title} {one.promise}")
     parts = dict(part.split("\n", 1) for part in told.output.split("\n\n")[1:])
-    assert set(parts) == {"basis", "causes", "judged by", "scenes", "broken by", "negative controls", "tests"}
+    assert set(parts) == {
+        "basis",
+        "causes",
+        "judged by",
+        "exact conditions",
+        "scenes",
+        "broken by",
+        "negative controls",
+        "tests",
+    }
     assert {title for title, text in parts.items() if text.strip() in ("none", "?", "no mutant")} == set()
 
 

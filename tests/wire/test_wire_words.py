@@ -2,12 +2,16 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from kio.schema.errors import ErrorCode
 
+from purgatorio_pipeline.printed import check_of
+from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.counterexample import Counterexample
+from purgatorio_spec.verdict import Verdict
 from purgatorio_wire import counterexample
 from purgatorio_wire.counterexample import counterexamples, words
 from purgatorio_wire.history.bound import MS
@@ -113,3 +117,34 @@ def test_the_events_of_a_long_scene_are_read_once_for_each_violation(monkeypatch
 
 def test_errors_have_kafkas_names() -> None:
     assert {one.value: one.name.upper() for one in ErrorCode} == ERRORS
+
+
+def test_a_missing_response_comes_first_with_its_connection_alone() -> None:
+    """It explains what follows. The JSON has the command that shows it again."""
+    trace = early_by_id()
+    kinds: tuple[tuple[Kind, int, int | None], ...] = (
+        ("request", 1, None), ("answer", 1, 6), ("request", 2, None), ("request", 3, None), ("answer", 3, 9),
+    )  # fmt: skip
+    more = [
+        WireEvent(at, at * 10 * MS, ev, "d", "s#1", corr, c, "list_groups", 2, {"groups": []})
+        for at, (ev, corr, c) in enumerate(kinds, 6)
+    ]
+    trace = replace(trace, events=[*trace.events, *more], end=WireEnd(11))
+    run = judge_trace(trace)
+    found = counterexamples(trace, run)
+    broken = {one: result for one, result in run.clauses.items() if result.verdict is Verdict.VIOLATED}
+    assert [*broken] == ["X1", "F1"]
+    (lost,) = (one for key, one in found.items() if key.clause == "X1")
+    assert {row.th for row in lost.rows} == {"d"}
+    (shown,) = check_of(CheckResult((run,), 0, ()), found).runs
+    assert shown.seed == 3
+    assert (
+        shown.clauses["X1"]
+        .causes["never-answered"]
+        .replay.startswith("purgatorio wire here:1 --only s --seed 3 ")
+    )
+
+
+def test_a_response_for_which_no_request_waits_has_its_size() -> None:
+    event = WireEvent(0, 0, "answer", "c", "s#1", 7, body={"bytes": 9})
+    assert words(event) == "= 9 bytes, for which no request waits"

@@ -19,6 +19,8 @@ from purgatorio_wire.history.scenes import topic_names
 from purgatorio_wire.trace.file import WireTrace
 from purgatorio_wire.trace.record import BY_NOBODY, PROFILE, SECOND, Body, WireEvent
 
+OF_A_CONNECTION: Final = frozenset({"X1", "X2", "X3"})
+"""The clauses for which no other connection matters."""
 NEAR_NS: Final = 20_000_000_000
 _NAMES: Final = ("topic", "name", "group_id", "key", "transactional_id", "v3_and_below_transactional_id")
 _LISTS: Final = ("topic_names", "groups_names", "coordinator_keys")
@@ -62,7 +64,18 @@ def counterexamples(trace: WireTrace, run: RunResult) -> dict[CauseKey, Countere
                 held[scene] = _with_topics(
                     [e for e in trace.events if e.scene == scene and e.ev != "control"]
                 )
-            rows, left = _rows(held[scene], lines, set(violation.events))
+            mine, witnesses = held[scene], set(violation.events)
+            if clause.clause in OF_A_CONNECTION:
+                conns = {event.conn for event in mine if event.i in witnesses}
+                mine = [event for event in mine if event.conn in conns]
+            rows, left = _rows(mine, lines, witnesses)
+            if violation.seen.startswith(
+                f"{name.replace('-', ' ')} "
+            ):  # the value of a field that no row shows
+                last = max(witnesses)
+                rows = tuple(
+                    replace(x, said=f"{x.said}; {violation.seen}") if x.i == last else x for x in rows
+                )
             key = CauseKey(run.file, run.run, clause.clause, name)
             found[key] = Counterexample(
                 run.file, run.run, violation, cause.count, rows, left, PROFILE, _again(trace, scene, run.file)
@@ -184,6 +197,8 @@ def words(event: WireEvent) -> str:
     body = event.body
     if event.ev == "request":
         return f"{event.api}({_asked_words(body)})"
+    if event.ev == "answer" and event.c is None:
+        return f"= {integer(body, 'bytes')} bytes, for which no request waits"
     if event.ev == "answer":
         return f"= {event.err}" if event.err else f"= {_answer_words(event.api or '', body)}"
     if event.ev == "stimulus":

@@ -13,6 +13,7 @@ from typing import Final
 
 import click
 
+import purgatorio_wire.clause
 from purgatorio_pipeline.command.options import no_clause
 from purgatorio_spec.clause.declaration import Clause
 from purgatorio_spec.clause.registry import CLAUSES, WORDINGS_BY_PROFILE
@@ -149,10 +150,9 @@ def _broken(name: str, *folders: str) -> list[str]:
 def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
     yield "basis", [f"{WIRE_CLAUSES[name].basis}; judged by `purgatorio wire HOST:PORT --only {name}`"]
     yield "causes", [WIRE_CLAUSES[name].causes]
-    yield (
-        "judged by",
-        [*dict.fromkeys(_functions(ROOT / "wire/purgatorio_wire/clause", f'"{name}"'))] or ["?"],
-    )
+    judges = dict(_functions(Path(inspect.getfile(purgatorio_wire.clause)).parent, f'"{name}"'))
+    yield "judged by", [*judges]
+    yield "exact conditions", list(filter(None, judges.values())) or ["as promised"]
     try:
         from purgatorio_wire.scene.catalogue import SCENES
     except ModuleNotFoundError as missing:
@@ -160,7 +160,7 @@ def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
     else:
         asked = [f"{one.name}: {one.promise}" for one in SCENES.values() if name in one.clauses]
         yield "scenes", asked or ["every scene with an occasion"]
-        yield "broken by", _broken(name, "broker") or ["no mutant"]
+        yield "broken by", _broken(name, "broker") or ["no mutant" if MUTANTS.is_dir() else NOTHING]
     nothing = [NOTHING]
     twins = _negative_controls(name, "wire")
     yield "negative controls", twins or nothing
@@ -168,8 +168,9 @@ def _wire_story(name: str) -> Iterator[tuple[str, list[str]]]:
     yield "tests", _tests(name, "wire/test_wire_clause_twins.py" if twins else "", files) or nothing
 
 
-def _functions(folder: Path, text: str) -> Iterator[str]:
-    """The places of the functions that contain the text, or the name of a constant of their module that contains it."""
+def _functions(folder: Path, text: str) -> Iterator[tuple[str, str]]:
+    """The places and docstrings of the functions that contain the text, or the name of a constant of their module that
+    contains it."""
     for path in sorted(folder.rglob("*.py")) if folder.is_dir() else ():
         lines = path.read_text(encoding="utf-8").splitlines()
 
@@ -183,7 +184,8 @@ def _functions(folder: Path, text: str) -> Iterator[str]:
         wanted = "|".join([text, *(rf"\b{one.id}\b" for one in constants if isinstance(one, ast.Name))])
         for node in ast.walk(module):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and holds(node, wanted):
-                yield f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}"
+                place = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+                yield f"{place}:{node.lineno}: {node.name}", " ".join((ast.get_docstring(node) or "").split())
 
 
 def _negative_controls(name: str, room: str) -> list[str]:

@@ -177,14 +177,16 @@ def show(
     failures = [*(failure for run in result.runs for failure in run.failures), *judged.failures]
     failures += write_files(judged, output)
     if output.json:
-        shown = check_of(result)
+        shown = check_of(result, judged.examples)
         shown.files, shown.shortest = judged.files or UNSET, shortest
         shown.not_looked_for, shown.doubts = not_looked_for, doubts
         click.echo(encoded(shown))
     else:
         with surviving("printing the check", failures):
             print_check(Console(), result, judged.examples, verbose=output.verbose)
-        for what, place in (("report", output.report), ("tables", output.out)):
+        for what, place in (
+            ("report", output.report), ("JUnit", output.junit), ("SARIF", output.sarif), ("tables", output.out),
+        ):  # fmt: skip
             if place is not None:
                 click.echo(f"{what}: {place}")
         if judged.files is not None:

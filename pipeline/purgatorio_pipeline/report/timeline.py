@@ -24,6 +24,8 @@ _CHAR: Final = 6.9
 _INDENT: Final = 11
 _LABEL_LIMIT: Final = 52
 _MOST_LANE: Final = 420.0
+_ON_SCREEN: Final = 3
+"""This number of columns fits on most screens."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,12 @@ class Drawing:
 
     @cached_property
     def threads(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(row.th for row in self.rows))
+        """The columns. Of many, that of the violation is the first, so that it is on the screen."""
+        names = tuple(dict.fromkeys(row.th for row in self.rows))
+        first = (
+            () if self.illegal_row is None or len(names) <= _ON_SCREEN else (self.rows[self.illegal_row].th,)
+        )
+        return tuple(dict.fromkeys((*first, *names)))
 
     @cached_property
     def summary(self) -> str:
