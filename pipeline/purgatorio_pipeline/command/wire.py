@@ -29,6 +29,7 @@ from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.judging import Engine, Focus
 from purgatorio_pipeline.stopping import STOPPED
 from purgatorio_spec.failure import Failure
+from purgatorio_spec.show.visible import counted
 from purgatorio_wire.client.connection import Address
 from purgatorio_wire.scene.broker import Second
 from purgatorio_wire.scene.broker_probe import NoBroker
@@ -239,7 +240,7 @@ def _record(asked: RunOptions, path: Path, output: CheckOutput) -> tuple[list[Fa
             if names:
                 each = " ".join(f"--{kind} {one}" for one in sorted(names))
                 click.echo(
-                    f"{len(names)} {kind}s not deleted in time; delete them with: kafka-{tool}.sh {delete} {each}",
+                    f"{counted(len(names), kind)} not deleted in time: kafka-{tool}.sh {delete} {each}",
                     err=True,
                 )
         left = "the other topics and groups" if made.topics or made.groups else "its topics and groups"

@@ -200,7 +200,10 @@ async def wrong_fetch(play: Play) -> None:
             await settle(far)
 
 
-@scene("fetch", "F3 not-woken, F6 session-accepted, F1, F5, F7 partition-starved, F7 too-much, X4")
+@scene(
+    "fetch",
+    "F3 not-woken, F6 session-accepted, F1, F5, F7 partition-starved, F7 too-much, F10 log-start-offset, X4",
+)
 async def fetch_sessions(play: Play) -> None:
     """Fetch sessions, with topic names and with topic ids. Partitions that a fetch does not name stay in the session. A
     fetch waits for records of all partitions of the session, also of added partitions and of partitions with a new
@@ -234,7 +237,7 @@ async def _fetch_session(play: Play, version: int) -> None:
 
     await ask([(topic, 0, 0), (topic, 1, 0)], wait_ms=0)
     if not one.id:
-        play.cannot("the broker offers no fetch sessions", "F1", "F3", "F5", "F6", "F7", "X4")
+        play.cannot("the broker offers no fetch sessions", "F1", "F3", "F5", "F6", "F7", "F10", "X4")
         return
     await ask([], (topic, 1))
     await ask([(topic, 1, 1)], (topic, 0))
@@ -257,7 +260,7 @@ async def _fetch_session(play: Play, version: int) -> None:
     await ask([(topic, 1, 1000)])
     await ask([])
     await ask([(topic, 1, 2)], (other, 0))
-    if play.offers("delete_records", "F5"):
+    if play.offers("delete_records", "F10"):
         await play.ask_all(play.delete_records(writer, [(topic, 1, 1)]))
         await ask([(other, 0, 3)], (other, 0), wait_ms=wait // 5, least=100_000)
     epoch, one.epoch = one.epoch, -1
