@@ -45,7 +45,6 @@ function run(promises, factory) {
   const ownTimer = promises.profile === "hand-over" || lacks.includes("timer_fire");
   // From within which call something happens, { during }; or which turn of the event loop it is, { th }.
   const here = new AsyncLocalStorage();
-  const answered = new WeakSet(); // what a call began may end after its answer: outside of any call
   const say = (message) => process.stdout.write(JSON.stringify(message) + "\n");
   const lines = new Lines();
   let holds = 0;
@@ -84,15 +83,15 @@ function run(promises, factory) {
       if (!this.over) say(message);
     }
 
-    // What no call made runs in a turn of its own: two of them may be under way, and are no nested calls.
-    *inTurn(body) {
+    // What no call made, or beside what it makes, runs in a turn of its own: two may be under way, and are no nested calls.
+    *inTurn(body, call) {
       let th;
       while ((th = TURNS.find((name) => !this.turns.has(name))) === undefined) {
         yield new Promise((freed) => this.waiting.push(freed));
       }
       this.turns.add(th);
       try {
-        return yield here.run({ th }, body);
+        return yield here.run({ th, [CALL]: call }, body);
       } finally {
         this.turns.delete(th);
         this.waiting.shift()?.();
@@ -100,22 +99,30 @@ function run(promises, factory) {
     }
 
     *within(f, id, body, walk) {
-      if (here.getStore() === undefined || answered.has(here.getStore())) {
+      const place = here.getStore();
+      const inCall = place !== undefined && !place[CALL].answered; // what a call began may end after its answer
+      if (!inCall || place[BUSY]) {
         if (f === "on_expiration" && ownTimer) throw new Error("call onExpiration and its forceComplete inside timerFire");
-        return yield* this.inTurn(() => walk(this.within(f, id, body, walk)));
+        return yield* this.inTurn(() => walk(this.within(f, id, body, walk)), inCall ? place[CALL] : { open: 0 });
       }
       if (!reports.includes(f)) return yield* body();
-      this.report({ m: "enter", f, id, ...here.getStore() });
+      const call = place[CALL];
+      this.report({ m: "enter", f, id, ...place });
       const leave = { m: "leave", f, id };
+      place[BUSY] = true;
+      call.open += 1;
       try {
-        const out = yield* body();
+        const out = yield here.run({ ...place, [BUSY]: false }, () => walk(body()));
         if (typeof out === "boolean") leave.out = Number(out);
         return out;
       } catch (problem) {
         leave.err = problem.name;
         throw problem;
       } finally {
-        this.report({ ...leave, ...here.getStore() });
+        place[BUSY] = false;
+        this.report({ ...leave, ...place });
+        call.open -= 1;
+        if (call.open === 0) call.ended?.();
       }
     }
 
@@ -137,7 +144,7 @@ function run(promises, factory) {
         }
         if (this.over) throw new ToldToFail(f);
         if (call.m !== "go") {
-          here.run({ during: call.n }, () => atOnce(this.make(call)));
+          here.run(placeOf(call), () => atOnce(this.make(call)));
           continue;
         }
         say({ m: "answer", n: call.n });
@@ -256,14 +263,18 @@ function run(promises, factory) {
 
     *make(call) {
       const answer = { m: "answer", n: call.n };
+      const made = here.getStore()[CALL];
       try {
         Object.assign(answer, yield* this.answer(call));
-        if (this.virtual && call.m !== "quiesce" && this.held.size === 0) yield this.under.settle?.();
+        do { // a timer need not wait for its callbacks
+          if (made.open) yield new Promise((ended) => Object.assign(made, { ended }));
+          if (this.virtual && call.m !== "quiesce" && this.held.size === 0) yield this.under.settle?.();
+        } while (made.open);
       } catch (problem) {
         if (!(problem instanceof ToldToFail)) console.error(problem);
         answer.err = problem.name;
       }
-      answered.add(here.getStore());
+      made.answered = true;
       if (call.m === "stop") say(answer);
       else this.report(answer);
     }
@@ -295,7 +306,7 @@ function run(promises, factory) {
       current.resume(call);
     } else {
       const run = current;
-      const make = () => here.run({ during: call.n }, () => awaiting(run.make(call)));
+      const make = () => here.run(placeOf(call), () => awaiting(run.make(call)));
       // A lane makes one call after the other. Calls inside a paused call belong to no lane.
       const before = call.hold === undefined ? run.lanes.get(call.lane) : undefined;
       const made = before === undefined ? make() : before.then(make);
@@ -355,6 +366,11 @@ class Lines {
     return this.found.shift();
   }
 }
+
+// JSON leaves these out. CALL: of the call, whether it is answered, and the number of its open callbacks.
+const CALL = Symbol("call");
+const BUSY = Symbol("a callback is open");
+const placeOf = (call) => ({ during: call.n, [CALL]: { open: 0, answered: false } });
 
 // Two ways to walk through the steps of a call, which yield what may be a promise.
 const awaiting = async (steps) => {

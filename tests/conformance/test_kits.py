@@ -210,6 +210,14 @@ def test_tasks_that_a_node_timer_does_not_await_may_cancel_each_other(looks: boo
     assert found(command, "virtual-scope", tmp_path, ops=300) == (set() if looks else {"T4"})
 
 
+@pytest.mark.parametrize("bug", [False, True])
+def test_async_tasks_that_a_node_timer_does_not_await_overlap(bug: bool, tmp_path: Path) -> None:
+    """Those that are due at one time, as the callbacks of setTimeout. The answer waits for all of them. After runed#139."""
+    command = [*edited("wheel.js", "task.now,", "task,", tmp_path), *(["--bug"] if bug else [])]
+    assert found(command, "virtual-scope", tmp_path, ops=300) == ({"T3"} if bug else set())
+    assert found(command, "virtual-gates", tmp_path) == ({"T1", "T3"} if bug else set())
+
+
 def test_a_new_run_ends_a_task_that_is_not_awaited(tmp_path: Path) -> None:
     """It is paused, and reads the calls. The start of the next run leaves the code of the first."""
     start = {"m": "start", "part": "timer", "time": "virtual", "now_ns": 0, "gates": ["timer_fire"]}
