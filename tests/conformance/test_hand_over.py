@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -429,3 +430,18 @@ def test_a_pool_in_real_time(mended: bool, tmp_path: Path) -> None:
     assert broken(run_of(subject, tmp_path, ops=60)) == (set() if mended else {"O4"})
     assert not not_looked_for([subject])
     assert "up to 3 times each" in looked_for([subject])[0][1]
+
+
+@needs_node
+@pytest.mark.parametrize("counted", [0, 1])
+def test_a_unit_that_stayed_free_is_one_unit(counted: int, tmp_path: Path) -> None:
+    """After rust-mssql-driver#151: a sweep of idle units counts each of them again. The twin's sweep counts nothing."""
+    kit = shutil.copytree(POOL.parents[1], tmp_path / "node", ignore=shutil.ignore_patterns("node_modules"))
+    pool = kit / "examples" / POOL.name
+    release = "release() { this.free += 1; this.dispense();"
+    text = pool.read_text(encoding="utf-8")
+    assert release in text
+    sweep = f"setTimeout(() => {{ if (this.free) this.free += {counted}; }}, 100);"
+    pool.write_text(text.replace(release, f"{release} {sweep}"), encoding="utf-8")
+    (subject,) = command_subjects(("node", str(pool)))
+    assert broken(run_of(subject, tmp_path, ops=20)) == ({"O2"} if counted else set())

@@ -212,7 +212,7 @@ def test_tasks_that_a_node_timer_does_not_await_may_cancel_each_other(looks: boo
 
 @pytest.mark.parametrize("bug", [False, True])
 def test_async_tasks_that_a_node_timer_does_not_await_overlap(bug: bool, tmp_path: Path) -> None:
-    """Those that are due at one time, as the callbacks of setTimeout. The answer waits for all of them. After runed#139."""
+    """As callbacks of setTimeout do that are due at one time. The answer waits for all. After runed#139."""
     command = [*edited("wheel.js", "task.now,", "task,", tmp_path), *(["--bug"] if bug else [])]
     assert found(command, "virtual-scope", tmp_path, ops=300) == ({"T3"} if bug else set())
     assert found(command, "virtual-gates", tmp_path) == ({"T1", "T3"} if bug else set())
