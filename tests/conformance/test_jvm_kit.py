@@ -132,6 +132,19 @@ def test_races_find_the_twins(built: tuple[Path, Path], tmp_path: Path, bug: str
         assert not idle, "every clause had occasions"
 
 
+def test_races_say_which_call_of_the_adapter_threw(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """The other rounds go on, and the trace is whole."""
+    java, classes = built
+    command = [str(java), *QUICK, "-cp", str(classes), "Throwing", "races", str(tmp_path)]
+    done = ran([*command, "--scenario", "force-against-event", "--rounds", "20"], timeout=60)
+    assert done.returncode == 1, done.stderr
+    assert re.match(r"P3: your adapter threw IllegalStateException in \S+forceComplete\(", done.stderr)
+    assert done.stderr.count("IllegalStateException: not registered") == 1
+    assert ": 20 times\n" in done.stdout
+    (path,) = tmp_path.glob("*.jsonl.gz")
+    assert read_run(path).end is not None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("bug", "breaks"), [("NONE", set()), ("DROPS_UNSEEN", {"O4"}), ("FORCE_WITHOUT_LOCK", {"O1", "O6"})]

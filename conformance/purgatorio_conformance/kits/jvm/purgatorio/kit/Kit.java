@@ -20,7 +20,7 @@ public final class Kit {
 
     /**
      * Do what the arguments say, and end the process: 0 done, 2 wrong arguments, 1 a race that got stuck (then the
-     * stacks of all threads are on standard error).
+     * stacks of all threads are on standard error), or in which a call ended with an exception.
      */
     public static void run(Promises promises, Factory factory, String[] arguments) throws Exception {
         int status = 2;
@@ -84,6 +84,7 @@ public final class Kit {
             Races races = new Races(promises, factory, part, scenario, seed);
             whole &= races.run(file, rounds);
         }
+        System.out.println("races meet a window of a few lines by chance only: `purgatorio verify` pauses threads in it");
         return whole;
     }
 }

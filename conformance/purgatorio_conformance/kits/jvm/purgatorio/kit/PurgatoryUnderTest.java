@@ -18,7 +18,10 @@ public interface PurgatoryUnderTest<O> {
     /** Try the operations that are watched under the key. Returns the number of completed operations. */
     int checkAndComplete(String key) throws Exception;
 
-    /** Complete it now, ready or not; whether this did. Only if {@code force} is declared. */
+    /**
+     * Complete it now, ready or not; whether this did. Only if {@code force} is declared. May come before
+     * {@code tryCompleteElseWatch} of the operation, or during it.
+     */
     boolean forceComplete(O operation) throws Exception;
 
     /** Remove the operations of the key without completing them. Only if {@code cancel-key} is declared. */

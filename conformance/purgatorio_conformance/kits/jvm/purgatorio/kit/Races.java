@@ -7,7 +7,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
@@ -18,8 +20,8 @@ import java.util.concurrent.locks.LockSupport;
  * <p>A crew of threads sets up a round of its own (operations and keys that nobody else has), meets, spins for a moment
  * of its own, and acts; several crews share one purgatory or timer. Callbacks dwell: a thread inside one may be held up
  * there, some microseconds or up to a millisecond, as its dice say. Most time-outs never pass, for an expiry would hide a
- * lost completion. What came of it is for {@code purgatorio check} to say: nothing is judged here, but for threads that
- * make no progress any more.
+ * lost completion. What came of it is for {@code purgatorio check} to say: nothing is judged here, but for calls that
+ * never return, or end with an exception (P3). After an exception the crew leaves the round, and goes on with the next.
  */
 @SuppressWarnings({"cast", "unchecked", "rawtypes"}) // as in Subject
 final class Races {
@@ -108,6 +110,8 @@ final class Races {
     private final List<Scenario> scenarios = new ArrayList<Scenario>();
     private final AtomicLong progress = new AtomicLong();
     private final AtomicLong left = new AtomicLong();
+    /** How often each call ended with an exception, by what is said of it. */
+    private final Map<String, Integer> thrown = new TreeMap<String, Integer>();
     private TraceRecorder recorder;
     private PurgatoryUnderTest<Object> purgatory;
     private volatile TimerUnderTest<Object> timer;
@@ -156,7 +160,7 @@ final class Races {
         return lines.toString();
     }
 
-    /** Race so many rounds into the file; whether all of them ended. */
+    /** Race so many rounds into the file; whether all of them ended, and no call with an exception. */
     boolean run(Path file, long rounds) throws Exception {
         boolean ofTimer = !part.equals("purgatory");
         String run = file.getFileName().toString();
@@ -190,10 +194,34 @@ final class Races {
         }
         System.out.println(file + ": " + progress.get() + " rounds, " + recorder.events() + " events, "
                 + recorder.dropped() + " dropped" + (ended ? "" : ", STUCK"));
-        return ended;
+        Object[] told = thrown.keySet().toArray();
+        for (int index = 0; index < told.length; index++) {
+            System.out.println(told[index] + ": " + thrown.get(told[index]) + " times");
+        }
+        return ended && thrown.isEmpty();
     }
 
-    private static List<Thread> started(Crew[] crews, int stretch) {
+    /** Say of an exception out of the adapter, the first time: which call, where the adapter made it, and the stack. */
+    private void tell(Throwable problem, Scenario during) {
+        StackTraceElement[] stack = problem.getStackTrace();
+        int at = 0;
+        while (at < stack.length && !stack[at].getClassName().startsWith("purgatorio.kit.Races")) {
+            at++;
+        }
+        // The JVM leaves out the stack of an exception that it has thrown often.
+        String call = at == 0 || at == stack.length ? "a call" : stack[at - 1].toString();
+        String said = "P3: your adapter threw " + problem.getClass().getSimpleName() + " in " + call;
+        synchronized (thrown) {
+            Integer times = (Integer) thrown.get(said);
+            thrown.put(said, Integer.valueOf(times == null ? 1 : times.intValue() + 1));
+            if (times == null) {
+                System.err.print(said + ", in the race " + during.name + "\n");
+                problem.printStackTrace();
+            }
+        }
+    }
+
+    private List<Thread> started(Crew[] crews, int stretch) {
         List<Thread> threads = new ArrayList<Thread>();
         for (int index = 0; index < crews.length; index++) {
             for (int who = 0; who < MOST_THREADS; who++) {
@@ -286,6 +314,8 @@ final class Races {
         private final ThreadLocal<Random> dice = new ThreadLocal<Random>();
         private final Gate dwelling = new Dwelling();
         private volatile int phase;
+        /** A call of this round has ended with an exception: what it was to make may be missing. */
+        private volatile boolean spoiled;
         private volatile Scenario scenario;
         private long round;
         private OperationHooks[] hooks = new OperationHooks[2];
@@ -304,16 +334,17 @@ final class Races {
                 if (who == 0) {
                     scenario = left.getAndDecrement() > 0 ? next(own) : null;
                     if (scenario != null) {
-                        deadlineT = perform(scenario.prepares);
+                        spoiled = false;
+                        deadlineT = attempt(scenario.prepares);
                     }
                 }
                 meet();
                 if (scenario == null) {
                     return;
                 }
-                if (who < scenario.acts.length) {
+                if (who < scenario.acts.length && !spoiled) {
                     Dwelling.turn(own.nextInt(4) == 0 ? own.nextInt(200000) : own.nextInt(5000));
-                    perform(scenario.acts[who]);
+                    attempt(scenario.acts[who]);
                 }
                 meet();
                 if (who == 0) {
@@ -348,7 +379,18 @@ final class Races {
             dwelling.pass(f, id);
         }
 
-        /** Make the calls of a program. Returns the deadline of the operation or task that it added last. */
+        /** Make the calls of a program, up to one that ends with an exception. */
+        private long attempt(String[][] program) {
+            try {
+                return perform(program);
+            } catch (Throwable problem) {
+                spoiled = true;
+                tell(problem, scenario);
+                return 0;
+            }
+        }
+
+        /** Returns the deadline of the operation or task that it added last. */
         private long perform(String[][] program) throws Exception {
             long dueT = 0;
             int times = 1;
@@ -428,10 +470,12 @@ final class Races {
             Long out = null;
             try {
                 out = Long.valueOf(purgatory.tryCompleteElseWatch(operations[which], its) ? 1 : 0);
-            } catch (RuntimeException thrown) {
-                error = thrown;
+            } catch (Throwable problem) {
+                error = problem;
+                throw problem;
+            } finally {
+                recorder.ret("try_complete_else_watch", c, id, out, error, null);
             }
-            recorder.ret("try_complete_else_watch", c, id, out, error, null);
         }
 
         void check(String key) throws Exception {
@@ -440,10 +484,12 @@ final class Races {
             Long out = null;
             try {
                 out = Long.valueOf(purgatory.checkAndComplete(key));
-            } catch (RuntimeException thrown) {
-                error = thrown;
+            } catch (Throwable problem) {
+                error = problem;
+                throw problem;
+            } finally {
+                recorder.ret("check_and_complete", c, null, out, error, null);
             }
-            recorder.ret("check_and_complete", c, null, out, error, null);
         }
 
         /** A callback that checks a key. */
@@ -453,8 +499,8 @@ final class Races {
                 public void run() {
                     try {
                         crew.check(key);
-                    } catch (Exception thrown) {
-                        throw new IllegalStateException(thrown);
+                    } catch (Throwable problem) {
+                        tell(problem, crew.scenario);
                     }
                 }
             };
@@ -545,7 +591,7 @@ final class Races {
         private volatile AtomicInteger waiting = new AtomicInteger();
     }
 
-    private static final class Member implements Runnable {
+    private final class Member implements Runnable {
         private final Crew crew;
         private final int who;
         private final int stretch;
@@ -560,7 +606,7 @@ final class Races {
             try {
                 crew.member(who, stretch);
             } catch (Throwable problem) {
-                problem.printStackTrace();
+                tell(problem, crew.scenario);
                 // Its crew waits for it for ever, which is seen.
             }
         }
