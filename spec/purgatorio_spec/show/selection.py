@@ -8,6 +8,7 @@ only the timer events are selected. An engine such as Spark runs this filter on 
 `counterexample`.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Self
@@ -42,12 +43,15 @@ TIMER: Final = ("timer_add", "timer_cancel", "timer_fire")
 _REGISTERS: Final = "try_complete_else_watch"
 _ADDS: Final = ("timer_add", _REGISTERS)
 _ENDS: Final = ("timer_fire", "on_complete", "cancelled")
-_OF_OPERATIONS: Final = (_REGISTERS, *_ENDS[1:])
+_OF_OPERATIONS: Final = (_REGISTERS, "try_complete", *_ENDS[1:])
 _OF_READING: Final[Mapping[str, tuple[str, ...]]] = {"T5": TIMER, "P1": _OF_OPERATIONS, "P2": _OF_OPERATIONS}
 """The functions that change what a reading counts, by the clause of the reading."""
 
 TASKS_NAMED: Final = 8
 _OUT_SHOWN: Final = 3
+_ADDS_ENTRIES: Final = 2
+"""The first `try_complete` of a registration has begun and ended, and the second has not begun. An operation that another
+thread completes then is the likeliest to keep an entry."""
 
 
 @dataclass(slots=True)
@@ -55,15 +59,18 @@ class Tasks:
     """The tasks to show for a wrong size (T5), or the operations for wrong gauges (P1, P2), from the events up to
     `last_i`. `functions`: the functions that add and remove them. `pending`: those that wait, in the order of their
     adds, each with the number of its adds without a fire. `out`: the last removed ones, in the order of removal.
-    `raced`: the last operations that another thread completed during their registration."""
+    `raced`: the last operations that another thread completed during their registration, each with this thread. Only
+    those at the place of the registration that is the likeliest to keep an entry."""
 
     last_i: int
     functions: tuple[str, ...] = TIMER
     pending: dict[str, int] = field(default_factory=dict)
     out: list[str] = field(default_factory=list)
-    raced: list[str] = field(default_factory=list)
-    _registering: dict[str, str] = field(default_factory=dict)
-    """The thread of each open registration."""
+    raced: dict[str, str] = field(default_factory=dict)
+    _rank: tuple[bool, int] = (True, sys.maxsize)
+    """The place of `raced`: the least is the likeliest."""
+    _registering: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Each open registration: its thread, and how many times a `try_complete` has begun or ended in it."""
 
     @classmethod
     def counted_by(cls, violation: Violation) -> Self | None:
@@ -79,13 +86,14 @@ class Tasks:
             if f == _REGISTERS and ph == "ret":
                 self._registering.pop(task, None)
             elif f == _REGISTERS:
-                self._registering[task] = th
+                self._registering[task] = th, 0
             if f in _ADDS and ph != "ret":
                 self.pending[task] = self.pending.pop(task, 0) + 1
             elif (f in _ENDS and ph != "ret") or (f == "timer_add" and err is not None):
                 self._take(task, 1)
-                if self._registering.get(task, th) != th:
-                    self.raced = [*self.raced, task][-_OUT_SHOWN:]
+                self._completed(task, th)
+            elif f == "try_complete" and self._registering.get(task, ("",))[0] == th:
+                self._registering[task] = th, self._registering[task][1] + 1
             elif f == "timer_cancel" and ph != "call" and out != 0 and err is None:
                 self._take(task, self.pending.get(task, 0))
 
@@ -97,6 +105,14 @@ class Tasks:
         self.pending.pop(task, None)
         if times:
             self.out = [*(one for one in self.out if one != task), task][-_OUT_SHOWN:]
+
+    def _completed(self, task: str, by: str) -> None:
+        th, tries = self._registering.get(task, (by, 0))
+        rank = tries != _ADDS_ENTRIES, tries
+        if th != by and rank <= self._rank:
+            before = self.raced.items() if rank == self._rank else ()
+            self.raced = dict([*before, (task, by)][-_OUT_SHOWN:])
+            self._rank = rank
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -110,8 +126,10 @@ class Tasks:
         waiting = f"{'..., ' * (len(self.pending) > TASKS_NAMED)}{', '.join(named) or 'none'}"
         if self.functions is TIMER:
             return waiting
-        how = "completed by another thread during the registration" if self.raced else "ended last"
-        return f"{waiting}; {how}: {', '.join(self.raced or self.out) or 'none'}"
+        if self.raced:
+            ended = ", ".join(f"{one} (by {th})" for one, th in self.raced.items())
+            return f"{waiting}; perhaps still counted, because completed during the registration: {ended}"
+        return f"{waiting}; ended last: {', '.join(self.out) or 'none'}"
 
 
 @dataclass(frozen=True, slots=True)
