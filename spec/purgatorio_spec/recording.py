@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from purgatorio_spec.check import facts_of, judge_table
 from purgatorio_spec.judge.result import RunResult, TraceFacts
-from purgatorio_spec.show.counterexample import Counterexample, Pauses, counterexample
+from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import Event, Header
@@ -57,17 +57,17 @@ class JudgedRun:
     """The part that was left out at the time limit. If there is one, no kept clause is PASS."""
 
     def example(
-        self, clause: str, file: str, *, whole: bool = False, since_i: int = 0, pauses: Pauses | None = None
+        self, clause: str, file: str, *, whole: bool = False, since_i: int = 0
     ) -> Counterexample:
         """The counterexample of the earliest violation of a clause, with the replay command for `file`. `whole`: with
-        all calls from the event `since_i` on, for a minimized run. `pauses`: as in `counterexample`."""
+        all calls from the event `since_i` on, for a minimized run."""
         causes = self.result.clauses[clause].causes
         cause = min(causes.values(), key=lambda one: one.examples[0].events[-1])
         violation, table = cause.examples[0], self.table
         if whole and since_i <= min(violation.events):
             table = table.filter(pc.greater_equal(table.column("i"), pa.scalar(since_i)))
         run = self.result.run
-        shown = counterexample(file, run, violation, table, cause.count, whole=whole, pauses=pauses)
+        shown = counterexample(file, run, violation, table, cause.count, whole=whole)
         return shown.of_run(self.result)
 
 

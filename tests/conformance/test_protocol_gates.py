@@ -9,7 +9,7 @@ import math
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -41,6 +41,7 @@ from purgatorio_conformance.protocol.message import (
     Cancel,
     Check,
     Description,
+    Go,
     Register,
     Start,
 )
@@ -49,7 +50,7 @@ from purgatorio_conformance.protocol.played_order import (
     Orders,
     PausedCall,
     PlayedOrder,
-    in_trace,
+    first_in_trace,
     unfinished,
 )
 from purgatorio_conformance.protocol.plays import Play, Plays
@@ -68,6 +69,7 @@ from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, broken_off
 from purgatorio_spec.recording import RecordedRun, judge
 from purgatorio_spec.show.text import render
+from purgatorio_spec.trace.record import Event
 from purgatorio_spec.trace.recorder import Recorder
 from purgatorio_spec.verdict import Verdict
 from spec.trace_builder import Trace
@@ -863,6 +865,27 @@ def test_a_run_is_at_rest_when_a_thread_has_gone_from_gate_to_gate(lost: list[st
     assert scene.conversation.pending == {*lost}
 
 
+def paused(event: Event, *pauses: Sequence[object]) -> Event:
+    return event._replace(x={"x_pauses": [*pauses]})
+
+
+def test_a_pause_at_a_line_is_in_the_trace() -> None:
+    """With the next event, and with the next event of its thread."""
+    recorder = Recorder(VirtualClock())
+    talked = Conversation(recorder)
+    talked.ask(Start("timer", "real", gates=(STEP,)))
+    talked.hear(_said("answer", n=0))
+    talked.ask(Add("t", 5), steps=(3,))
+    talked.hear(_said("held", hold=7, f=STEP, during=1, at="Wheel.add (Wheel.java:7)"))
+    talked.ask(Cancel("t"), lane=1)
+    talked.ask(Go((7,)))
+    talked.hear(_said("answer", n=2, out=0))
+    talked.hear(_said("answer", n=1))
+    at, goes = [0, "caller-0", "is paused at Wheel.add (Wheel.java:7)"], [1, "caller-0", "continues"]
+    named = [None if one.x is None else one.x["x_pauses"] for one in recorder.drain()]
+    assert named == [None, [at], [goes], [at, goes]]
+
+
 def test_a_pause_at_a_line_is_shown_in_the_counterexample() -> None:
     """Between the events that it was between, and without the programs that ran before."""
     made = Trace("timer")
@@ -871,19 +894,17 @@ def test_a_pause_at_a_line_is_shown_in_the_counterexample() -> None:
     made.fire("p1-t")
     made.add("p2-t", delay_ns=10 * MS)
     made.fire("p2-t")
-    session = (
-        '> {"m":"add","n":2,"lane":1,"id":"p2-t","delay_ns":10000000}',
-        '< {"m":"held","hold":2,"f":"step","during":2,"at":"Wheel.add (Wheel.java:7)"}',
-        '> {"m":"go","n":3,"holds":[2]}',
-        '< {"m":"enter","f":"timer_fire","id":"p2-t","th":"reaper"}',
+    *before, fire = made.events[:-1]
+    fire = paused(
+        fire, [5, "caller-1", "is paused at Wheel.add (Wheel.java:7)"], [5, "caller-1", "continues"]
     )
-    judged = judge(RecordedRun(made.header, tuple(made.events)))
-    since_i, pauses = in_trace(session, judged.table)
-    shown = render(judged.example("T1", "t.jsonl", whole=True, since_i=since_i, pauses=pauses))
-    add, paused, continues, fire = map(
+    judged = judge(RecordedRun(made.header, (*before, fire, made.events[-1])))
+    since_i = first_in_trace(('> {"m":"add","n":2,"lane":1,"id":"p2-t","delay_ns":10000000}',), judged.table)
+    shown = render(judged.example("T1", "t.jsonl", whole=True, since_i=since_i))
+    add, stopped, continues, fired = map(
         shown.index, ("timer_add(", "is paused at Wheel.add", "continues", "timer_fire {")
     )
-    assert add < paused < continues < fire
+    assert add < stopped < continues < fired
     assert "p1-t" not in shown
 
 
@@ -898,20 +919,14 @@ def test_the_call_that_is_paused_is_shown(answered: bool) -> None:
         made.wait(10 * MS)
         made.cancel("p1-t", th="caller-1")
         made.fire("p1-t", th="caller-0")
-    session = (
-        '> {"m":"add","n":2,"id":"p1-t","delay_ns":10000000}',
-        '> {"m":"add","n":3,"id":"p1-live","delay_ns":900000000}',
-        '> {"m":"advance","n":4,"now_ns":10000000}',
-        '< {"m":"held","hold":1,"f":"step","during":4}',
-        '> {"m":"cancel","n":5,"lane":1,"id":"p1-t"}',
-        *['< {"m":"answer","n":5,"out":1}'] * answered,
-        '> {"m":"go","n":6,"holds":[1]}',
-        '< {"m":"enter","f":"timer_fire","id":"p1-t","during":4}',
-    )
-    judged = judge(RecordedRun(made.header, tuple(made.events)))
-    since_i, pauses = in_trace(session, judged.table)
+    _, _, _, _, advance, cancel, cancelled, fire, *ends = made.events
+    cancel = paused(cancel, [advance.i, "caller-0", "is paused"])
+    since_i = cancelled.i if answered else cancel.i
+    fire = paused(fire, [advance.i, "caller-0", "is paused"], [since_i, "caller-0", "continues"])
+    events = (*made.events[:5], cancel, cancelled, fire, *ends)
+    judged = judge(RecordedRun(made.header, events))
     for whole in (True, False):
-        shown = render(judged.example("T4", "t.jsonl", whole=whole, since_i=since_i, pauses=pauses))
+        shown = render(judged.example("T4", "t.jsonl", whole=whole))
         cancels = ("continues", "} timer_cancel") if not answered else ("} timer_cancel", "continues")
         words = (
             "timer_add(10 ms)",

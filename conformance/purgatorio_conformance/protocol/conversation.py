@@ -13,6 +13,7 @@ makes (`hold`) are recorded on this thread, inside the callback.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -63,6 +64,8 @@ from purgatorio_spec.trace.recorder import Recorder, ThreadLog
 _MAX_THREADS: Final = 256
 _MAX_HOLDS: Final = 64
 _MAX_DEPTH: Final = 64
+_PAUSES_UNSAID: Final = 32
+"""The most pauses at steps that wait for an event that names them. A thread may have no event after its pause."""
 _MAX_RUNS: Final = 64
 """The driver ends the run if a task runs more often after one add, because its lines could be millions."""
 NOTE: Final = "note, no call"
@@ -135,6 +138,17 @@ class Hold:
     making: int | None = None
 
 
+@dataclass(eq=False, slots=True)
+class _Pause:
+    """The pause or the resumption of a thread at a step, after the event `since_i`. `said_by`: the thread whose next
+    event has named it."""
+
+    since_i: int
+    thread: str
+    text: str
+    said_by: str | None = None
+
+
 @dataclass(slots=True)
 class _Operation:
     """The state of a task or operation. `begun_t`: when the subject last reported that it is in the timer."""
@@ -197,6 +211,7 @@ class Conversation:
         self._gates: frozenset[str] = frozenset()
         self.holds: dict[int, Hold] = {}
         """The paused threads, by the numbers of their pauses, in order of arrival."""
+        self._pauses: deque[_Pause] = deque(maxlen=_PAUSES_UNSAID)
         self._held_before: set[int] = set()
         self._named: bool | None = None
         """Whether any event named its call; None before the first event."""
@@ -380,6 +395,7 @@ class Conversation:
         asked_t = self._earliest_t(hold) if self._open else self._recorder.clock_ns()
         ticket = self._begin(log, call, asked_t)
         # A task may run before its add has returned.
+        self._say_pauses()
         early = not self.makes_sense(call) or (isinstance(call, Cancel) and self.under_add(call.id))
         depth = len(self._stacks.get(log.name, ()))
         self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, len(steps), depth, early)
@@ -434,7 +450,9 @@ class Conversation:
             self.spoilt.update(self.holds[gone].id for gone in call.holds)
         for gone in call.holds:
             assert self.holds[gone].making is None, "it has a call under way"
-            del self.holds[gone]
+            hold = self.holds.pop(gone)
+            if hold.f == STEP:
+                self._pauses.append(_Pause(self._last_i(), hold.thread, "continues"))
 
     def _earliest_t(self, hold: int | None = None) -> int:
         """The earliest time that the subject's clock may show: if an `advance` has no answer, the time before it. If a
@@ -500,7 +518,26 @@ class Conversation:
             self._stopped(said)
         else:
             self._happened(said)
+        self._say_pauses()
         return said
+
+    def _last_i(self) -> int:
+        return max((log.last_i for log in self._logs.values()), default=-1)
+
+    def _say_pauses(self) -> None:
+        """Write each pause at a step into the trace twice: with the next event, and with the next event of its thread.
+        A counterexample may show only one of them."""
+        if not self._pauses:
+            return
+        newest = max(self._logs.values(), key=lambda log: log.last_i)
+        told = [one for one in self._pauses if one.since_i < newest.last_i and one.said_by != newest.name]
+        told = [one for one in told if one.said_by is None or one.thread == newest.name]
+        if told:
+            newest.note({"x_pauses": [[one.since_i, one.thread, one.text] for one in told]})
+        for one in told:
+            one.said_by = newest.name
+            if one.thread == newest.name:
+                self._pauses.remove(one)
 
     def _stopped(self, said: Held) -> None:
         if said.f not in self._gates:
@@ -524,6 +561,9 @@ class Conversation:
         self.doubts.met = self.doubts.met or bool(self.paused())
         self._held_before.add(said.hold)
         self.holds[said.hold] = Hold(said.hold, thread, said.f, said.id)
+        if said.f == STEP:
+            place = "" if said.at is None else f" at {said.at}"
+            self._pauses.append(_Pause(self._last_i(), thread, f"is paused{place}"))
 
     def _close(self, number: int) -> _OpenCall:
         ended = self._open.pop(number, None)

@@ -9,18 +9,15 @@ from typing import Final
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from purgatorio_conformance.protocol.lines import LineStep
-from purgatorio_conformance.protocol.message import CALLS, FUNCTION_OF, STEP, Add, Call, Register
+from purgatorio_conformance.protocol.message import Add, Call, Register
 from purgatorio_conformance.protocol.small_program import SmallProgram
 from purgatorio_spec.judge.result import ClauseResult
-from purgatorio_spec.show.counterexample import Pauses
 from purgatorio_spec.show.selection import Tasks
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
-
-_OF_NO_TASK: Final = {name: FUNCTION_OF[CALLS[name]] for name in ("advance", "check", "cancel_key", "gauge")}
-"""The calls that name no task or operation, each with its function in the trace."""
 
 TIMES_MOST: Final = 3
 """If a call comes to a line repeatedly, it is paused there at most this often."""
@@ -132,48 +129,16 @@ def from_its_start(session: Sequence[str], operation: str) -> tuple[str, ...]:
     )
 
 
-def in_trace(session: Sequence[str], events: pa.Table) -> tuple[int, Pauses]:
-    """The first event of a session in its trace, and the pauses of threads at steps."""
-    names = ("i", "ph", "f", "id", "c")
-    rows = [*zip(*(events.column(name).to_pylist() for name in names), strict=True)]
-    at, first = -1, -1
-    callers: dict[int, str] = {}
-    calls: dict[int, int] = {}
-    threads: dict[int, str] = {}
-    found: dict[int, list[tuple[str, str]]] = {}
+def first_in_trace(session: Sequence[str], events: pa.Table) -> int:
+    """The first event of a session in its trace. The trace may have earlier runs: the first call with a name is not in
+    these."""
     for line in session:
         said = orjson.loads(line[2:])
-        after = enumerate(rows[at + 1 :], at + 1)
-        match said:
-            case {"m": "held", "hold": hold, "f": f} if f == STEP:
-                threads[hold] = callers.get(said.get("during"), f"subject/{said.get('th', '')}")
-                place = f" at {said['at']}" if "at" in said else ""
-                found.setdefault(rows[max(at, 0)][0], []).append((threads[hold], f"is paused{place}"))
-            case {"m": "go", "holds": holds}:
-                goes = [(threads[hold], "continues") for hold in holds if hold in threads]
-                found.setdefault(rows[max(at, 0)][0], []).extend(goes)
-            case {"m": "answer", "n": n} if n in calls:
-                at = next((place for place, row in after if row[4] == calls[n]), at)
-            case {"m": m} if (
-                # The trace may have earlier runs. The first call with a name is not in these.
-                (m in _OF_NO_TASK and at >= 0)
-                or ("id" in said and (line[0] == ">" or m in ("enter", "leave")))
-            ):
-                whose, f = said.get("id"), _OF_NO_TASK.get(m, said.get("f"))
-                is_end = m == "leave"
-                mine = (
-                    place
-                    for place, row in after
-                    if row[3] == whose and f in (None, row[2]) and (row[1] == "ret") is is_end
-                )
-                known = at
-                at = next(mine, at)
-                first = first if first >= 0 else rows[max(at, 0)][0]
-                if line[0] == ">" and at > known:
-                    calls[said["n"]] = rows[at][0]
-        if line[0] == ">":
-            callers[said["n"]] = f"caller-{said.get('lane', 0)}"
-    return max(first, 0), found
+        if "id" in said and (line[0] == ">" or said["m"] in ("enter", "leave")):
+            mine = events.filter(pc.equal(events.column("id"), pa.scalar(said["id"])))
+            if len(mine):
+                return int(mine.column("i")[0].as_py())
+    return 0
 
 
 @dataclass

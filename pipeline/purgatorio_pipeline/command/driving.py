@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from purgatorio_conformance.protocol.driver import CommandSubject, TimeChoice, command_subjects
-from purgatorio_conformance.protocol.played_order import in_trace
+from purgatorio_conformance.protocol.played_order import first_in_trace
 from purgatorio_conformance.protocol.shortest import (
     order_of_failure,
     order_of_run,
@@ -322,9 +322,9 @@ def by_shortest(judged: Judged, shown: Sequence[Minimal]) -> Judged:
     for one in shown:
         short = judge_file(one.path if one.path.exists() else None, one.run)
         if short.result.breaks(one.clause):
-            since_i, pauses = in_trace(one.session, short.table)
+            since_i = first_in_trace(one.session, short.table)
             whole = one.calls <= SESSION_SHOWN
-            example = short.example(one.clause, str(one.path), whole=whole, since_i=since_i, pauses=pauses)
+            example = short.example(one.clause, str(one.path), whole=whole, since_i=since_i)
             place = (one.run, one.clause, example.violation.cause)
             examples.update({key: example for key in judged.examples if key[1:] == place})
     return replace(judged, examples=examples)

@@ -44,8 +44,8 @@ _ABSENT: Final = ("never-claimed", *MISSING)
 _OF_NOBODY: Final = ("gauge", "quiesce", "advance_clock")
 
 
-Pauses = Mapping[int, Sequence[tuple[str, str]]]
-"""The pauses of threads, by the event before: the name of the thread, and the text."""
+Pauses = Mapping[int, Mapping[tuple[str, str], None]]
+"""What the driver did with threads, by the event before: the name of the thread, and the text."""
 
 
 _NEAR_NS: Final = 10_000_000_000
@@ -171,14 +171,12 @@ def counterexample(
     unfetched: int = 0,
     *,
     whole: bool = False,
-    pauses: Pauses | None = None,
 ) -> Counterexample:
     """Make the counterexample of a violation from event rows (`EVENT_SCHEMA`, in the order of `i`).
 
     `events` is the whole run, or a part with all rows that `selection(violation)` selects. For a check, the first
     `HEAD_ROWS`, the last `TAIL_ROWS` and the witnesses of the judged thread are enough; `unfetched` is the number of
     missing rows. `whole`: show the calls of all other operations or tasks too, up to the event that breaks the promise.
-    `pauses`: what the driver did with threads, which is shown too.
     """
     tasks = tasks_of(events, violation)
     kept = select(events, selection(violation, tasks))
@@ -190,7 +188,7 @@ def counterexample(
         kept = before.filter(pa.array(~among(before, "f", *hidden)))
     elif beside := related_calls(kept, violation, [events]):
         kept = _also(kept, events, beside)
-    if pauses:
+    if pauses := _pauses(kept):
         kept = _also(kept, events, _paused_calls(events, pauses, max(violation.events)))
     if kind_of(violation) == "check":
         kept = _of_judged_thread(kept, violation.events)
@@ -199,7 +197,7 @@ def counterexample(
     chosen = _choose(rows, violation.clause)
     left_out = unfetched + kept.num_rows - len(chosen) - (len(recorded) - len(rows))
     picked = _with_gaps([rows[at] for at in chosen], chosen)
-    shown = tuple(_nested([*_with_pauses(picked, pauses or {}, max(violation.events))]))
+    shown = tuple(_nested([*_with_pauses(picked, pauses, max(violation.events))]))
     return Counterexample(file, run, violation, count, shown, left_out, pending=str(tasks or ""))
 
 
@@ -207,6 +205,18 @@ def _also(kept: pa.Table, events: pa.Table, positions: set[int]) -> pa.Table:
     """The kept events, and those at these positions."""
     wanted = positions | set(kept.column("i").to_numpy().tolist())
     return events.filter(pa.array(np.isin(events.column("i").to_numpy(), list(wanted))))
+
+
+def _pauses(table: pa.Table) -> Pauses:
+    """The pauses that the events name in their field `x_pauses`."""
+    found: dict[int, dict[tuple[str, str], None]] = {}
+    for own in table.column("x").drop_null().to_pylist():
+        said = own_fields(own).get("x_pauses")
+        for one in said if isinstance(said, list) else ():
+            match one:
+                case [int(i), str(th), str(text)]:
+                    found.setdefault(i, {})[th, text] = None
+    return found
 
 
 def _paused_calls(events: pa.Table, pauses: Pauses, last_i: int) -> set[int]:

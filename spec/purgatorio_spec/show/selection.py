@@ -50,8 +50,8 @@ _OF_READING: Final[Mapping[str, tuple[str, ...]]] = {"T5": TIMER, "P1": _OF_OPER
 TASKS_NAMED: Final = 8
 _OUT_SHOWN: Final = 3
 _ADDS_ENTRIES: Final = 2
-"""The first `try_complete` of a registration has begun and ended, and the second has not begun. An operation that another
-thread completes then is the likeliest to keep an entry."""
+"""The first `try_complete` of a registration has begun and ended, and the second has not begun. An operation that
+another thread completes then is the likeliest to keep an entry."""
 
 
 @dataclass(slots=True)

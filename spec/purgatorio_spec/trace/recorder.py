@@ -28,7 +28,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol, TypedDict, TypeVar, Unpack
 
 from purgatorio_spec.trace.record import Event, Phase, State
@@ -151,7 +151,7 @@ def _require_text(what: str, text: object) -> None:
 class ThreadLog:
     """The buffer of one thread; only that thread may record on it. Made by `Recorder.log`."""
 
-    __slots__ = ("_buffer", "_capacity", "_clock_ns", "_ticket", "dropped", "name")
+    __slots__ = ("_buffer", "_capacity", "_clock_ns", "_own", "_taken_i", "_ticket", "dropped", "name")
 
     def __init__(
         self, name: str, ticket: Callable[[], int], clock_ns: Callable[[], int], capacity: int
@@ -159,6 +159,8 @@ class ThreadLog:
         self.name = name
         self.dropped = 0
         self._buffer: deque[Row] = deque()
+        self._own: dict[int, Mapping[str, object]] = {}
+        self._taken_i = -1
         self._ticket = ticket
         self._clock_ns = clock_ns
         self._capacity = capacity
@@ -232,11 +234,23 @@ class ThreadLog:
         """A copy of the buffered events, oldest first. Any thread may call this."""
         return self._buffer.copy()
 
+    @property
+    def last_i(self) -> int:
+        """The ticket of the last event, or -1. Only for a thread that also calls `take`."""
+        return self._buffer[-1][0] if self._buffer else self._taken_i
+
+    def note(self, x: Mapping[str, object]) -> None:
+        """Give the last event, if it is still buffered, own fields of the producer (named `x_...`)."""
+        if self._buffer:
+            self._own[self._buffer[-1][0]] = x
+
     def take(self) -> Iterable[Event]:
         """Remove and return the buffered events, oldest first. One other thread may call this."""
-        buffer = self._buffer
+        buffer, own = self._buffer, self._own
         for _ in range(len(buffer)):
-            yield Event(*buffer.popleft())
+            row = buffer.popleft()
+            self._taken_i = row[0]
+            yield Event(*row, own.pop(row[0])) if own and row[0] in own else Event(*row)
 
 
 class ByThread:
