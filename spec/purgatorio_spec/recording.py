@@ -56,9 +56,7 @@ class JudgedRun:
     unfinished: str = ""
     """The part that was left out at the time limit. If there is one, no kept clause is PASS."""
 
-    def example(
-        self, clause: str, file: str, *, whole: bool = False, since_i: int = 0
-    ) -> Counterexample:
+    def example(self, clause: str, file: str, *, whole: bool = False, since_i: int = 0) -> Counterexample:
         """The counterexample of the earliest violation of a clause, with the replay command for `file`. `whole`: with
         all calls from the event `since_i` on, for a minimized run."""
         causes = self.result.clauses[clause].causes

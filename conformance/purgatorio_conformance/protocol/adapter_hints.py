@@ -8,6 +8,7 @@ from typing import Final
 
 from purgatorio_spec.durations import exact
 
+_DOES: Final = {"timer_add": "adds", "timer_cancel": "cancels", "timer_fire": "runs"}
 _ENOUGH: Final = 3
 """A missing report is a sign only after this many occasions for it."""
 
@@ -56,9 +57,9 @@ class AdapterHints:
         occasions = {} if self.units else occasions
         mute = [f for f, times in occasions.items() if f in reports and times >= _ENOUGH and not self.told[f]]
         found = [
-            f"the description says that the subject reports {f}, but the subject never reported it: call the hook"
-            f" {f}, with an empty action if the time-out is inside your code, or declare that it is not reported"
-            " (in a kit: `lacks`)"
+            f"the subject never reported {f}, which its description lists. Either your code never {_DOES[f]} a"
+            f" time-out, or the adapter does not call the hook {f}: call it, with an empty action if the time-out is"
+            " inside your code, or declare that it is not reported (in a kit: `lacks`)"
             for f in mute
         ]
         if self.blind:

@@ -17,6 +17,8 @@ from purgatorio_conformance.protocol.small_program import (
     CLASSES,
     ERRORS,
     INTERVAL_ABOVE,
+    LEVEL,
+    MOVED,
     NO_RE_ENTRY,
     OTHER_WAYS,
     SEQUENCE,
@@ -86,11 +88,10 @@ def _not_late(ways: Sequence[CommandSubject]) -> str:
         return (
             "not tested (no late_ns, no run in virtual time): a late task, unless all threads sleep meanwhile"
         )
-    turn = f" ({exact(of.tick_ns * of.wheel_size)})" if of.tick_ns and of.wheel_size else ""
+    turn = exact(of.tick_ns * of.wheel_size) if of.tick_ns and of.wheel_size else ""
     allowed = exact(of.late_ns + first.late_slack_ns)
-    return (
-        f"not tested (no run in virtual time): a task that runs late by up to {allowed}, for example by a turn of a"
-        f" wheel{turn}"
+    return f"not tested (no run in virtual time): a task that runs late by up to {allowed}" + (
+        f", for example by a turn of a wheel ({turn})" if turn else ""
     )
 
 
@@ -155,11 +156,13 @@ def _untested(part: Part, ways: Sequence[CommandSubject]) -> list[str]:
         by_chance = {SEQUENCE, ANY, *(one.targets for one in free_programs(ways[0].description, part))}
     none = ""
     if any(way.account.broke_off or not way.account.orders for way in gated):
-        none = "the gated run ended early, at a violation or a failure"
+        none = "the gated run ended early"
     elif gated and not any(way.virtual for way in gated):
         none = "no run in virtual time"
     missing: dict[tuple[str, str], dict[str, None]] = {}
-    for targets in (one for one in CLASSES[part] if one not in looked):
+    # Without a declared wheel, the classes of bugs of a wheel do not apply.
+    apply = [one for one in CLASSES[part] if ways[0].description.wheel_size or one not in (LEVEL, MOVED)]
+    for targets in (one for one in apply if one not in looked):
         due = none or _not_declared(ways[0].description, targets, bool(gated))
         # If a broken promise prevented the programs, that is the reason: the subject lacks nothing. A reason of one
         # mode comes last, because another mode may run the program.

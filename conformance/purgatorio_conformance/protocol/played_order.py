@@ -2,6 +2,7 @@
 that are not in its trace."""
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_spec.show.selection import Tasks
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.verdict import Violation
 
 TIMES_MOST: Final = 3
 """If a call comes to a line repeatedly, it is paused there at most this often."""
@@ -97,10 +99,16 @@ def play_of(operation: str) -> int | None:
 
 
 def to_play_again(broken: ClauseResult, plays: Sequence[PlayedOrder], trace: Path) -> Sequence[PlayedOrder]:
-    """The executions that broke the clause, each several times: on a busy machine a thread may come too late for its
-    place in the order. For a reading of the gauges, the executions of the operations that it may count wrong."""
+    """The executions that broke the clause, of each cause one of the shortest, each several times: on a busy machine a
+    thread may come too late for its place in the order. For a reading of the gauges, the executions of the operations
+    that it may count wrong."""
+
+    def length(violation: Violation) -> int:
+        number = play_of(violation.subject)
+        return len(plays[number - 1].acts) if number is not None and number <= len(plays) else sys.maxsize
+
     subjects: list[str] = []
-    for violation in (cause.examples[0] for cause in broken.causes.values()):
+    for violation in (min(cause.examples, key=length) for cause in broken.causes.values()):
         tasks = Tasks.counted_by(violation)
         if tasks is None:
             subjects.append(violation.subject)

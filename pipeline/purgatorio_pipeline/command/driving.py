@@ -183,6 +183,12 @@ class ToShow:
     fails: FailureKind | None = None
 
     @property
+    def at(self) -> int:
+        """The event at which the run breaks the clause."""
+        causes = self.run.clauses[self.clause].causes.values() if self.clause in self.run.clauses else ()
+        return min((cause.examples[0].events[-1] for cause in causes), default=0)
+
+    @property
     def unfit(self) -> str:
         """Why the calls of this run are not minimized; empty if they can be."""
         if self.subject.of_units:
@@ -206,7 +212,7 @@ class ToShow:
 
     def _found(self, path: Path, seed: int, operations: int, folder: Path) -> Minimal | str:
         trace = Path(self.run.file)
-        order: Minimal | None = None
+        order: Minimal | str | None = None
         if self.fails:
             found = shortest_failed(self.subject, trace, self.fails, seed, operations, folder)
             if found is None and self.subject.small:
@@ -222,25 +228,30 @@ class ToShow:
             found = shortest_of_run(self.subject, trace, self.clause, seed, operations, folder)
         if found is None:
             return order or _NOT_AGAIN
-        if (lines := len(found.session)) > SESSION_KEPT:
-            # A longer session was not minimized; it adds nothing to the counterexample.
-            return (
-                order or f"the fewest calls that show it have {lines:,} messages, which is too long to read"
-            )
+        if len(found.session) > SESSION_KEPT:
+            return order or _too_long(found.session)
         header = replace(found.recording.header, run=path.stem)
         replace(found.recording, header=header).write(path)
         return Minimal(self.run.run, self.clause, path, len(found.script.calls), found.session, found.stopped)
 
-    def _order(self, path: Path, session: tuple[str, ...]) -> Minimal | None:
+    def _order(self, path: Path, session: tuple[str, ...]) -> Minimal | str | None:
+        if len(session) > SESSION_KEPT:
+            return _too_long(session)
         calls = sum(line.startswith(">") for line in session)
         return Minimal(self.run.run, self.clause, path, calls, session) if session else None
+
+
+def _too_long(session: Sequence[str]) -> str:
+    """A longer session was not minimized; it adds nothing to the counterexample."""
+    return f"the fewest calls that show it have {len(session):,} messages, which is too long to read"
 
 
 _NOT_AGAIN = "no shorter list of calls shows it again in a new process"
 
 
 def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) -> list[ToShow]:
-    """For each driven program, part and violated clause: the first run that can be replayed, else the first run."""
+    """For each driven program, part and violated clause: the first run that can be replayed, else the first run. Of
+    gated runs, the one whose violation comes first, because that one is shown if it cannot be minimized."""
     runs = {run.run: run for run in result.runs}
     chosen: dict[tuple[str, str, str], ToShow] = {}
     for subject in driven:
@@ -257,7 +268,9 @@ def to_show(result: CheckResult, driven: Sequence[CommandSubject], seed: int) ->
             broken.insert(0, ToShow(subject, run, *fails))
         for one in broken:
             key = subject.label, subject.part, one.clause
-            if key not in chosen or (chosen[key].unfit and not one.unfit):
+            before = chosen.get(key)
+            sooner = before is not None and before.subject.held and subject.held and one.at < before.at
+            if before is None or sooner or (before.unfit and not one.unfit):
                 chosen[key] = one
     return sorted(chosen.values(), key=lambda one: bool(one.unfit))
 

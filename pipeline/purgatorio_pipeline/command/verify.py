@@ -222,8 +222,11 @@ def _show(
         doubts=[f"{whom}: {said}" for whom, said in doubts],
     )
     if not output.json:
-        passed = judged.result.verdict is Verdict.PASS
-        _print_told([*(looked_for(driven) if passed else ()), *silent])
+        verdict = judged.result.verdict
+        if verdict is Verdict.VIOLATED and silent and not output.verbose:
+            click.echo("not everything was tested (what and why: --verbose)")
+        else:
+            _print_told([*(looked_for(driven) if verdict is Verdict.PASS else ()), *silent])
     return status
 
 

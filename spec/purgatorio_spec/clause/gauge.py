@@ -47,7 +47,11 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     interval, others = run.purge_interval + reading.plain_tasks, reading.plain_tasks
     of = f"the purge interval{f', and {others} tasks of others' * (others > 0)}"
     # Without an interval, each completion removes its entries, and the subject may have no purge at all.
-    unseen = "that the last purge may have missed" if run.purge_interval else "completed without a waiting time-out"
+    unseen = (
+        "that the last purge may have missed"
+        if run.purge_interval
+        else "completed without a waiting time-out"
+    )
     return Broken(
         "garbage",
         reading.events,
