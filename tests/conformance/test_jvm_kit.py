@@ -132,6 +132,16 @@ def test_races_find_the_twins(built: tuple[Path, Path], tmp_path: Path, bug: str
         assert not idle, "every clause had occasions"
 
 
+@pytest.mark.slow
+def test_the_example_with_a_predicate_keeps_every_clause(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """It is lock-free, and its threads are paused between its lines."""
+    java, classes = built
+    command = [str(java), *QUICK, "-cp", str(classes), "RequestsAdapter"]
+    subject = subject_in("real-steps", command, lines="Requests*")
+    trace = subject.run_seeded(1, 300, tmp_path / "run.jsonl", silent)
+    assert not broken(check_files([trace]).runs[0])
+
+
 def test_races_say_which_call_of_the_adapter_threw(built: tuple[Path, Path], tmp_path: Path) -> None:
     """The other rounds go on, and the trace is whole."""
     java, classes = built

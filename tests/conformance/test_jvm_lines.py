@@ -33,7 +33,7 @@ from purgatorio_conformance.protocol.session import noted
 from purgatorio_conformance.protocol.shortest import order_of_run
 from purgatorio_conformance.protocol.small_program import CLASSES, SmallProgram, delays_for
 from purgatorio_conformance.subject.child import LineChild, Quiet
-from purgatorio_conformance.subject.contract import SubjectFailed
+from purgatorio_conformance.subject.contract import SubjectFailed, silent
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_spec.check import check_files
 
@@ -55,6 +55,13 @@ def subject(
     own, classes = built
     command = [str(java or own), *QUICK, f"-Dcase={case}", "-cp", str(classes), "LineCases"]
     return subject_in(mode, command, lines=lines)
+
+
+def test_names_of_no_loaded_class_end_the_run(built: tuple[Path, Path], tmp_path: Path) -> None:
+    wrong = subject(built, "plain", lines="LineCase")
+    why = r"--lines 'LineCase' matches none of its loaded classes; nearest: LineCases"
+    with pytest.raises(SubjectFailed, match=why):
+        wrong.run_seeded(1, 300, tmp_path / "run.jsonl", silent)
 
 
 def found(one: CommandSubject, folder: Path, ops: int = 300) -> tuple[set[str], Path]:
@@ -146,7 +153,7 @@ def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
 
 def test_lines_can_be_left_alone(built: tuple[Path, Path], tmp_path: Path) -> None:
     """No thread is paused, or only in classes without the race. (The race may be lost then.)"""
-    for lines in (None, "org.acme.*"):
+    for lines in (None, "LineCases"):
         without = subject(built, "clean", lines=lines, mode="virtual-gates")
         assert found(without, tmp_path / str(lines), 60)[0] == set()
         assert not any(play.stop and play.stop.points for play in without.account.plays)

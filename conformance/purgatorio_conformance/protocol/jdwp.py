@@ -230,8 +230,18 @@ class Jvm:
 
     def around(self, of: int) -> str:
         """The name of a class; for a nested class, the name of the outermost enclosing class."""
-        signature = _Fields(self._ask_once(2, 1, _long(of))).text()
-        return signature[1:].rstrip(";").partition("$")[0].replace("/", ".")
+        return _class_name(_Fields(self._ask_once(2, 1, _long(of))).text()).partition("$")[0]
+
+    def classes(self) -> list[str]:
+        """The names of the loaded classes."""
+        fields = _Fields(self._ask(1, 3))
+        found: list[str] = []
+        for _ in range(fields.number(4)):
+            fields.number(1), fields.number(8)
+            signature = fields.text()
+            fields.number(4)
+            found += [_class_name(signature)] if signature.startswith("L") else []
+        return found
 
     def watch(self, thread: int, leaving_out: Sequence[str], within: str) -> int | None:
         """Report each line that the thread reaches, without pausing it. Classes whose names match one of `leaving_out`,
@@ -449,6 +459,10 @@ def places_between(code: bytes, index: int, ends: int) -> Iterator[int]:
         if not width:
             return
         index += width
+
+
+def _class_name(signature: str) -> str:
+    return signature[1:].rstrip(";").replace("/", ".")
 
 
 def _long(number: int) -> bytes:

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Final
 
 import orjson
@@ -29,6 +31,8 @@ _OWN_HOLDS: Final = 1 << 52
 """The first number of a pause that this module makes. The subject's own pauses have lower numbers."""
 
 _LINES_MOST: Final = 20_000
+_CALLS_WITHOUT_LINE: Final = 3
+"""After this many watched calls without a line, the wanted names are compared with the loaded classes."""
 _STILL_UNDER_WAY_S: Final = 0.005
 """The events of a JVM for lines arrive some moments later."""
 _OF_THE_JVM: Final = frozenset(
@@ -100,6 +104,7 @@ class Lines:
         self._let_run = False
         """Whether the watched call continues unwatched."""
         self._seen: dict[int, list[Location]] = {}
+        self._calls_seen = 0
         self._call: int | None = None
         self._armed: set[int] = set()
         self._paused: dict[int, _Paused] = {}
@@ -140,7 +145,18 @@ class Lines:
                     # When a getter returns, the thread reaches the middle of a line; `inside` also finds that place.
                     stops.update({(at, times[come_to]): None for at in (come_to, *jvm.inside(come_to))})
                 self.points.extend(LineStep(thread, jvm.line(at), nth, at) for at, nth in stops)
+            self._calls_seen += 1
+            if not self.points and self._calls_seen == _CALLS_WITHOUT_LINE:
+                self._check_names(jvm)
         return range(first, len(self.points))
+
+    def _check_names(self, jvm: Jvm) -> None:
+        """Raises SubjectFailed if no loaded class has a name that the user asked for."""
+        names = [one for one in jvm.classes() if not any(fnmatchcase(one, left) for left in LEFT_OUT)]
+        if not any(fnmatchcase(one, self._within) for one in names):
+            near = get_close_matches(self._within.strip("*."), names, 3, 0.3)
+            why = f"--lines {self._within!r} matches none of its loaded classes"
+            raise self._child.failed("unavailable", why + f"; nearest: {', '.join(near)}" * bool(near))
 
     def leave_adapter_out(self) -> None:
         """Leave out the adapter (the class in which a caller's thread began, with its nested classes) if most of the
