@@ -312,8 +312,7 @@ class Tallied:
             why = self.open.get((scene, cause)) or "it had no occasion, possibly because the machine was slow"
             left = f"scene {scene} decided nothing{f' about {cause}' if cause else ''}: {why}"
         if left is not None:
-            scene = left.split()[1]
-            reason = f"{left}{because}; to run it again: purgatorio wire HOST:PORT --only {scene}"
+            reason = f"{left}{because}; to run it again: purgatorio wire HOST:PORT --only {clause}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         if not self.occasions:
             reason = end.skipped.get(clause, "no scene gave an occasion")
