@@ -150,6 +150,20 @@ def test_a_completion_whose_record_is_lost_accuses_no_call(acts: str, dropped: i
     assert made.judge(dropped=dropped).clauses["O4"].verdict == verdict
 
 
+@pytest.mark.parametrize("late", [True, False])
+def test_a_cancel_that_came_too_late_is_told_of_a_task_that_never_ran(late: bool) -> None:
+    """Perhaps the adapter forgets a task that it was too late to cancel."""
+    made = Trace()
+    made.add("a", delay_ns=1_000_000)
+    made.wait(2_000_000)
+    if late:
+        made.cancel("a", out=0)
+    made.wait(900_000_000)
+    made.gauge(watched=0, delayed=0)
+    (example,) = made.judge().clauses["T3"].causes["never-fired"].examples
+    assert ("a cancel returned 0: too late" in example.seen) == late
+
+
 def test_a_cancel_of_a_task_that_ran_is_reported_as_such() -> None:
     """Not as one that came so long before its deadline."""
     (told,) = (one for one in TWINS if str(one) == "t4_cancelled_after_it_ran-asyncio")

@@ -204,6 +204,8 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
         return NO_BOUND
     unbound = "" if run.late_ns is not None else ": without a late bound, when the timer comes to rest"
     only = f"only fired at t = {run.at(after[-1].call_t)}, for an add before" if after else "never fired"
+    if any(cancel.out == 0 and cancel.call_i > last.call_i for cancel in history.cancels):
+        only += ", although a cancel returned 0: too late"
     return Broken(
         "never-fired",
         [last.call_i, last.end_i, *(fire.call_i for fire in after)],
