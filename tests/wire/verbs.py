@@ -343,7 +343,7 @@ def offset_held(s: Story, at: int) -> None:
 def consumer(
     s: Story, t: float, member: str, epoch: int, now: int, told: str | None = None, owned: str | None = None,
     error: int = 0, instance: str | None = None, api: str = "consumer_group_heartbeat", whole: bool = False,
-    topics: str = "t", assignor: str | None = None,
+    topics: str = "t", assignor: str | None = None, beat_ms: int = 5000,
 ) -> None:  # fmt: skip
     """A heartbeat of KIP-848; partitions are digits, and None where they have not changed. `whole`: with all fields.
     Each letter of `topics` is one that it subscribes to."""
@@ -354,7 +354,7 @@ def consumer(
         "instance_id": instance, "server_assignor": assignor,
     }  # fmt: skip
     given = None if told is None else {"topic_partitions": _of_topic(told)}
-    got = {"error_code": error, "member_epoch": now, "heartbeat_interval_ms": 5000, "assignment": given}
+    got = {"error_code": error, "member_epoch": now, "heartbeat_interval_ms": beat_ms, "assignment": given}
     s.ask(t, api, body, t + 1, got, version=1)
 
 
@@ -366,17 +366,18 @@ def sharer(
 
 def streamer(
     s: Story, t: float, member: str, epoch: int, now: int, told: str | None = None, owned: str | None = None,
-    error: int = 0, delays: bool = False,
+    error: int = 0, status: int | None = None, ends: bool = False,
 ) -> None:  # fmt: skip
-    """A heartbeat of a streams group. `delays`: the first assignment is delayed."""
+    """A heartbeat of a streams group. `ends`: it requests a shutdown. `status`: 4, or 5: the assignment is delayed."""
     topology = {"epoch": 0, "subtopologies": [{"subtopology_id": "id", "source_topics": ["t"]}]}
     body = {
         "group_id": "g", "member_id": member, "member_epoch": epoch, "rebalance_timeout_ms": -1 if epoch else 3000,
         "topology": None if epoch else topology, "active_tasks": _of_topic(owned, "subtopology_id"),
+        "shutdown_application": ends,
     }  # fmt: skip
     got = {
         "error_code": error, "member_epoch": now, "heartbeat_interval_ms": 5000,
-        "active_tasks": _of_topic(told, "subtopology_id"), "status": [{"status_code": 5}] if delays else [],
+        "active_tasks": _of_topic(told, "subtopology_id"), "status": [{"status_code": status}] if status else [],
     }  # fmt: skip
     s.ask(t, "streams_group_heartbeat", body, t + 1, got, version=0)
 

@@ -26,7 +26,7 @@ from purgatorio_wire.clause.group_description import (
     STABLE,
     SUBSCRIBED,
 )
-from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, Timed
+from purgatorio_wire.history.bound import EARLY_NS, MS, PATIENCE_TIMES, Bounds, Timed
 from purgatorio_wire.history.finding import Rows, answered_with, broken, checked, error_is, kept, named, timed
 from purgatorio_wire.history.group import ILLEGAL_GENERATION, REBALANCING
 from purgatorio_wire.history.history import (
@@ -92,6 +92,10 @@ NO_ASSIGNOR, UNSUPPORTED = "purgatorio-nobody", 112
 """The name of an assignor that no broker has, and its error, UNSUPPORTED_ASSIGNOR."""
 NO_PATTERN, INVALID_PATTERN = "(", 128
 """What is no regular expression, and its error, INVALID_REGULAR_EXPRESSION."""
+ENDS, ENDED = "shutdown_application", 4
+"""The field by which a streams member requests that all members end, and the status that tells them."""
+OWN_BEAT, OWN_SESSION = ("heartbeat.interval.ms", "6100"), ("session.timeout.ms", "48000")
+"""Settings that a scene gives a group. The interval, in each response, shows that both are in effect."""
 GAP_NS: Final = 20_000 * MS
 """The gap of an assignment or removal that never comes: a scene waits for this time."""
 REFRESHED_NS: Final = 10_000 * MS
@@ -105,6 +109,11 @@ Owned = frozenset[tuple[str, int]]
 """Partitions by topic id and number."""
 OWNED: Final = {"topic_partitions": "topic_id", "active_tasks": "subtopology_id"}
 """The lists of partitions in a heartbeat or an assignment, each with the field of the topic."""
+
+
+def settings_of(api: str) -> list[tuple[str, str]]:
+    """The settings for a group with these heartbeats."""
+    return [(f"{KINDS[api]}.{name}", value) for name, value in (OWN_BEAT, OWN_SESSION)]
 
 
 def owned(body: Body | None) -> Owned | None:
@@ -175,7 +184,8 @@ def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         asked = sorted((*first, *changes, *lists), key=lambda one: one.t)
         if begins and all(first.ended_t <= then.t for first, then in pairwise(asked)):
             api = next(one.api for one in asked if one.api in BEATS)
-            yield from _Group(bounds, topics, name, api).judged(asked)
+            set_t = scene.set_t(name, settings_of(api)[0])
+            yield from _Group(bounds, topics, name, api, set_t).judged(asked)
 
 
 @dataclass(slots=True)
@@ -209,6 +219,8 @@ class _Group:
     name: str
     api: str
     """That of the heartbeats."""
+    set_t: int
+    """The time at which the broker accepted the settings of the group."""
     members: dict[str, _Member] = field(default_factory=dict)
     change: Exchange | None = None
     """The last request by which a member joined, left or changed its subscription, or a topic was created, grew or was
@@ -218,6 +230,8 @@ class _Group:
     least_epoch: int = 0
     """The highest one before."""
     beat_ms: int = 0
+    ends: bool = False
+    """Whether a streams member has requested that all members end."""
     matches: bool = False
     """Whether its members subscribe by a regular expression."""
     settled: bool = False
@@ -238,9 +252,11 @@ class _Group:
         """The subscriptions of its members, without empty ones: such a member gets no partition."""
         return {member.topics for member in self.members.values() if member.topics}
 
-    @property
-    def session_ms(self) -> int | None:
-        declared = self.bounds.declared
+    def session_ms(self, heard: Exchange) -> int | None:
+        """The session time-out from this heartbeat on."""
+        declared, beat_ms = self.bounds.declared, f"{integer(heard.got, 'heartbeat_interval_ms')}"
+        if self.set_t < END_OF_TIME and beat_ms == OWN_BEAT[1]:
+            return int(OWN_SESSION[1])
         return {BEAT: declared.consumer_session_ms, SHARE_BEAT: declared.share_session_ms}.get(self.api)
 
     def judged(self, asked: Iterable[Exchange]) -> Rows:
@@ -286,7 +302,14 @@ class _Group:
             yield answered_with("G15", "wrong-argument-accepted", one, one.error, NO_GROUP, about, excused)
 
     def _told(self, one: Exchange) -> Rows:
-        self.beat_ms = integer(one.got, "heartbeat_interval_ms") or self.beat_ms
+        if beat_ms := integer(one.got, "heartbeat_interval_ms"):
+            self.beat_ms = beat_ms
+            if one.t > self.set_t + PATIENCE_TIMES * self.bounds.declared.late_topics_ms * MS:
+                right, allowed = (
+                    f"{beat_ms}" == OWN_BEAT[1],
+                    f"a heartbeat interval of {OWN_BEAT[1]} ms, as set",
+                )
+                yield checked("G15", "other-setting", one, right, allowed, f"{beat_ms} ms")
         name, epoch, error = text(one.body, "member_id"), integer(one.body, "member_epoch"), one.error
         wrong = {
             INVALID: self._invalid(one.body, epoch),
@@ -561,6 +584,11 @@ class _Group:
                 yield error_is("G15", cause, one, error, wanted, f": the epoch is {member.epoch}")
 
     def _taken(self, name: str, epoch: int, one: Exchange, returns: _Member | None = None) -> Rows:
+        self.ends |= one.body.get(ENDS) is True
+        if self.ends and epoch >= JOINS:
+            told = {integer(x, "status_code", -1) for x in items(one.got, "status")}
+            allowed = f"the status {ENDED}: a member has requested a shutdown"
+            yield checked("G14", "not-told", one, ENDED in told, allowed, f"{sorted(told)}")
         if epoch == AWAY and (goes := self.members[name]).instance:
             goes.away, goes.held, goes.revokes = True, goes.told, None
             return
@@ -635,7 +663,7 @@ class _Group:
 
     def _outs(self, member: _Member) -> tuple[int, int]:
         """The time from which on a member may be removed, and the time by which it must be."""
-        heard, since, session_ms = member.heard, member.revokes, self.session_ms
+        heard, since, session_ms = member.heard, member.revokes, self.session_ms(member.heard)
         may_t = heard.t + (session_ms or self.beat_ms) * MS
         due_t = END_OF_TIME if session_ms is None else heard.ended_t + session_ms * MS
         if since is not None:
@@ -666,6 +694,7 @@ class _Group:
 
     def _gone(self, name: str, one: Exchange) -> Rows:
         del self.members[name]
+        self.ends &= bool(self.members)
         yield from self._changes(one)
 
     def _changes(self, one: Exchange, topics: tuple[str, ...] = ()) -> Rows:

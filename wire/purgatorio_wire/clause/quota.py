@@ -17,6 +17,8 @@ Clients = frozenset[tuple[str, str]]
 Values = dict[str, object]
 WINDOW_S: Final = 11
 """Kafka counts over this number of samples of a second (`quota.window.num`)."""
+SAMPLE_MS: Final = 1000
+"""By which a throttle time may grow while nothing is sent: the samples end one by one."""
 TIMES: Final = 2
 """A client that has sent or received this many times its quota is certainly above it."""
 EXACT, DEFAULT, ANY = range(3)
@@ -36,6 +38,7 @@ def quotas(bounds: Bounds, scene: Scene) -> Rows:
             if partitions := integer(x.body, "partitions_per_s"):
                 yield from _told(lane, x.t, partitions, "partitions")
             yield from _refused(lane, x.t)
+            yield from _uncounted(lane, x.t)
             for one, behind in zip(lane.requests, lane.requests[1:], strict=False):
                 yield from _held_up(bounds, one, behind)
 
@@ -125,6 +128,27 @@ def _refused(lane: Lane, since_t: int) -> Rows:
             if errors <= {0, EXCEEDED}:
                 allowed = f"{named(EXCEEDED)}, because the response has a throttle time"
                 yield checked("Q1", "not-refused", one, EXCEEDED in errors, allowed, named(0))
+
+
+def _uncounted(lane: Lane, since_t: int) -> Rows:
+    """A Fetch that returns nothing because of the quota does not count, so the throttle time does not grow."""
+    first = None
+    for one in lane.requests:
+        if one.api != "fetch" or one.t < since_t:
+            continue
+        if not one.throttled_ms or _bytes(one):
+            first = None
+        elif first is None:
+            first = one
+        else:
+            most = first.throttled_ms + SAMPLE_MS
+            allowed = (
+                f"a throttle time of at most {most} ms: it was {first.throttled_ms} ms, and nothing was sent"
+            )
+            seen = f"{one.throttled_ms} ms"
+            yield checked(
+                "Q1", "throttled-longer", one, one.throttled_ms <= most, allowed, seen, *first.events
+            )
 
 
 def _bytes(one: Exchange) -> int:

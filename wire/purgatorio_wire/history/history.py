@@ -461,6 +461,20 @@ class Scene:
     def of(self, *apis: str) -> list[Exchange]:
         return [one for one in self.exchanges if one.api in apis]
 
+    def set_t(self, group: str, setting: tuple[str, str]) -> int:
+        """The time at which the broker accepted a setting of a group."""
+        return min(
+            (
+                one.ended_t
+                for one in self.of("incremental_alter_configs")
+                for asked in items(one.body, "resources")
+                if text(asked, "resource_name") == group
+                and setting in ((text(x, "name"), text(x, "value")) for x in items(asked, "configs"))
+                and not any(integer(said, "error_code") for said in items(one.got, "responses"))
+            ),
+            default=END_OF_TIME,
+        )
+
     def by_group(self) -> dict[str, list[Exchange]]:
         """The exchanges of each consumer group. A request about several groups is split by group. The empty name is no
         group: a broker refuses it."""

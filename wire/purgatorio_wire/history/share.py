@@ -179,18 +179,7 @@ class ShareGroup:
         return self.set_t(ISOLATION)
 
     def set_t(self, setting: tuple[str, str]) -> int:
-        """The time at which the broker accepted a setting of the group."""
-        return min(
-            (
-                one.ended_t
-                for one in self.scene.of("incremental_alter_configs")
-                for asked in items(one.body, "resources")
-                if text(asked, "resource_name") == self.name
-                and setting in ((text(x, "name"), text(x, "value")) for x in items(asked, "configs"))
-                and not any(integer(said, "error_code") for said in items(one.got, "responses"))
-            ),
-            default=END_OF_TIME,
-        )
+        return self.scene.set_t(self.name, setting)
 
     @cached_property
     def emptied_t(self) -> list[int]:

@@ -18,6 +18,7 @@ from purgatorio_wire.clause.consumer_group import (
     AWAY,
     BEAT,
     DESCRIBES,
+    ENDS,
     FENCED_EPOCH,
     INVALID,
     MORE,
@@ -26,6 +27,7 @@ from purgatorio_wire.clause.consumer_group import (
     NO_PATTERN,
     OFF,
     OR_MORE,
+    OWN_BEAT,
     OWNED,
     SHARE_BEAT,
     STREAMS_BEAT,
@@ -33,12 +35,13 @@ from purgatorio_wire.clause.consumer_group import (
     Owned,
     assignment,
     embedded,
+    settings_of,
 )
 from purgatorio_wire.clause.group_description import DELETE, STABLE
 from purgatorio_wire.client.connection import Connection, Got
 from purgatorio_wire.history.group import MEMBER_ID_REQUIRED
 from purgatorio_wire.history.history import ALTERS, FORGETS, LIST, OF_LAG, integer, text
-from purgatorio_wire.scene.asker import codes
+from purgatorio_wire.scene.asker import codes, first_of
 from purgatorio_wire.scene.broker import SceneSkipped, must
 from purgatorio_wire.scene.member import LONGER, REBALANCING, gang, members, stable
 from purgatorio_wire.scene.play import CONSUMER, PROTOCOL, Play, consumer_data
@@ -58,6 +61,10 @@ REBALANCE_MS: Final = 3000
 UNCHANGED: Final = 4
 """The number of heartbeats in a session."""
 MOST_SESSION_MS: Final = 50_000
+OF_GROUP: Final = 32
+"""The resource type of a group, for its settings."""
+CONFIGURED_MS: Final = 500
+CONFIGURES: Final = 10
 WRONG: Final[Sequence[tuple[str, object]]] = (
     ("member_epoch", -3), ("member_epoch", AWAY), ("instance_id", ""), ("rack_id", ""), ("rebalance_timeout_ms", -1),
     ("topic_partitions", None), ("subscribed_topic_names", None),
@@ -85,6 +92,7 @@ class Consumer:
     rebalance_ms: int
     epoch: int = 0
     former: int = 0
+    beat_ms: int = 0
     assigned: Owned = frozenset()
     said: Owned = frozenset()
     revokes: bool = True
@@ -133,6 +141,7 @@ class Consumer:
 
     def _took(self, got: Got) -> None:
         now, told = integer(got.body, "member_epoch"), assignment(got.body)
+        self.beat_ms = integer(got.body, "heartbeat_interval_ms")
         if now != self.epoch:
             self.former, self.epoch = self.epoch, now
         self.assigned = self.assigned if told is None else told
@@ -227,6 +236,27 @@ async def _misnamed(members: Sequence[Consumer]) -> None:
         if one.former:
             await one.beat(one.former, one.assigned)
             await one.beat(one.former)
+
+
+async def refuses(play: Play, conn: Connection, group: str, *settings: tuple[str, str]) -> bool:
+    """Whether the broker refuses these settings of a group, or does not know such settings."""
+    if play.broker.version("incremental_alter_configs") is None:
+        return True
+    configs = [{"name": name, "config_operation": 0, "value": value} for name, value in settings]
+    resource = {"resource_type": OF_GROUP, "resource_name": group, "configs": configs}
+    got = await play.ask(conn, "incremental_alter_configs", {"resources": [resource], "validate_only": False})
+    return bool(codes(first_of(got.body, "responses")))
+
+
+async def _configured(one: Consumer) -> None:
+    """The group gets a session time-out and a heartbeat interval of its own, if the broker accepts them."""
+    if not await refuses(one.play, one.conn, one.group, *settings_of(one.api)):
+        async for _ in one.play.tries(
+            CONFIGURED_MS, CONFIGURES
+        ):  # a broker receives them from the controller
+            await one.beat()
+            if one.beat_ms == int(OWN_BEAT[1]):
+                break
 
 
 def own_id(play: Play) -> str:
@@ -427,7 +457,8 @@ async def unrevoked(play: Play) -> None:
 )
 async def streams(play: Play) -> None:
     """As `unrevoked`, in a streams group. Heartbeats name wrong epochs and members, and the former epoch, as if a
-    response was lost. Invalid heartbeats are refused."""
+    response was lost. Invalid heartbeats are refused. The group gets a heartbeat interval of its own. In the end, a
+    member requests the shutdown of the application."""
     await _unrevoked(play, STREAMS_BEAT)
 
 
@@ -443,29 +474,35 @@ async def _unrevoked(play: Play, api: str) -> None:
     now = await settled([second], now)
     await settled([second, first], now)
     if api == STREAMS_BEAT:
+        await _configured(first)
         await _misnamed((first, second))
         await _refused(replace(first, id=own_id(play), epoch=0), STREAMS_WRONG)
     async for _ in play.tries(POLL_MS, within_ms=rebalance_ms * 4 / 3):
         for one in (first, second):
             await one.beat()
+    if api == STREAMS_BEAT:
+        await second.beat(odd={ENDS: True})
+        await first.beat()
     for one in (first, second):
         await one.leave()
 
 
-@scene("groups", "G15 not-removed, G14 not-assigned-in-time", seconds=120, takes=50)
+@scene("groups", "G15 not-removed, G14 not-assigned-in-time", seconds=120, takes=54)
 async def silent_consumer(play: Play) -> None:
-    """A static member stops sending heartbeats. In another group, a static member leaves for a while and does not
-    return. Each of the two is removed at its session time-out, and the other member of its group gets its partitions.
-    In a third group, a member that subscribes by a regular expression, and sends only heartbeats without changes,
-    stays in the group. In another group, a new topic matches such an expression, and a member changes its subscription
-    to no topic, and to names. In the end, classic members join the third group, and members of KIP-848 a former classic
-    group."""
+    """A static member stops sending heartbeats, in a group with settings of its own. In another group, a static member
+    leaves for a while and does not return. Each of the two is removed at its session time-out, and the other member of
+    its group gets its partitions. In a third group, a member that subscribes by a regular expression, and sends only
+    heartbeats without changes, stays in the group. In another group, a new topic matches such an expression, and a
+    member changes its subscription to no topic, and to names. In the end, classic members join the third group, and
+    members of KIP-848 a former classic group."""
     play.need(BEAT)
     session_ms = _judged_session(play.broker.declared.consumer_session_ms)
 
     async def silence(*, goes: bool) -> None:
         stays, silent = await consumers(play, 2)
         silent.instance = play.unique("i")
+        if not goes:
+            await _configured(stays)
         epoch = await settled([stays, silent], await settled([stays]))
         if goes:
             await silent.beat(AWAY)
@@ -480,13 +517,14 @@ async def silent_consumer(play: Play) -> None:
     "G15 not-removed, G15 wrong-argument-accepted, G15 unknown-member, G15 repeated-heartbeat, "
     "G14 not-assigned-in-time, G14 not-told",
     seconds=120,
-    takes=50,
+    takes=54,
 )
 async def share_members(play: Play) -> None:
     """Members of a share group join and leave. Heartbeats name wrong epochs and members, and, as if a response was
-    lost, the former epoch, or all fields. Invalid heartbeats are refused. Then a member stops sending heartbeats, and
-    is removed at its session time-out. The start offsets of the group are altered and deleted, with a member and
-    without one. In another group, a member that sends only heartbeats without changes stays in the group."""
+    lost, the former epoch, or all fields. Invalid heartbeats are refused. The group gets settings of its own. Then a
+    member stops sending heartbeats, and is removed at its session time-out. The start offsets of the group are altered
+    and deleted, with a member and without one. In another group, a member that sends only heartbeats without changes
+    stays in the group."""
     play.broker.shares.need()
     play.need(SHARE_BEAT)
     session_ms = _judged_session(play.broker.declared.share_session_ms)
@@ -501,6 +539,7 @@ async def _sharing(play: Play, session_ms: int) -> None:
     await leaves.leave()
     await leaves.beat(now)
     await _refused(replace(leaves, rebalance_ms=REBALANCE_MS), SHARES_WRONG)
+    await _configured(stays)
     now = await settled([stays], now)
     await _removed(stays, silent, await settled([stays, silent], now), session_ms)
     await stays.beat()

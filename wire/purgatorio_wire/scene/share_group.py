@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from purgatorio_wire.clause.consumer_group import assignment
 from purgatorio_wire.client.connection import Connection, Got, Sent
-from purgatorio_wire.history.history import EXCUSED, LOADING, integer, integers, items, text
+from purgatorio_wire.history.history import EXCUSED, LOADING, integer, items
 from purgatorio_wire.history.share import EARLIEST, ISOLATION, LOCKS
-from purgatorio_wire.scene.asker import codes, first_of, settle
+from purgatorio_wire.scene.asker import codes, settle
 from purgatorio_wire.scene.broker import POLL_SECONDS, SceneLost, SceneSkipped, must
-from purgatorio_wire.scene.consumer_group import own_id
+from purgatorio_wire.scene.consumer_group import CONFIGURED_MS, CONFIGURES, own_id, refuses
 from purgatorio_wire.scene.play import Play
 from purgatorio_wire.scene.spec import scene
 from purgatorio_wire.scene.transaction import WAIT_MS, writer_of
@@ -46,11 +47,7 @@ OVER_LOCK_MS: Final = 6000
 LATER_MS: Final = 2500
 """The time between the ends of two locks: the second end, which is late on a slow machine, must not hide the first."""
 BEAT_SECONDS: Final = 3.0
-OF_GROUP: Final = 32
-"""The resource type of a group, for its settings."""
 PROBES: Final = 40
-CONFIGURED_MS: Final = 500
-CONFIGURES: Final = 10
 
 Range = tuple[int, int]
 """First and last offset."""
@@ -126,8 +123,7 @@ class Sharer:
                 (integer(run, "first_offset"), integer(run, "last_offset"))
                 for run in items(part, "acquired_records")
             ]
-            for topic in items(got.body, "responses")
-            for part in items(topic, "partitions")
+            for part in _parts(got.body)
         }
         return self.got.get(0, [])
 
@@ -147,7 +143,7 @@ class Sharer:
 
     async def come_back(self) -> None:
         """Continue on another connection, in a new session."""
-        self.conn, self.next = await self.play.open("member"), 0
+        await self.reconnect()
         must(not await self.open(), "a share session could not be started again")
 
     async def reconnect(self) -> None:
@@ -241,7 +237,7 @@ async def sharers(
         await play.pause(POLL_SECONDS * 1000)
     else:
         raise shares.none(f"no assignment within {shares.seconds:g} s")
-    if setting is not None and await _configure(play, admin, name, *setting) and setting == ISOLATION:
+    if setting is not None and await refuses(play, admin, name, setting) and setting == ISOLATION:
         raise SceneSkipped("share groups: the broker does not know the setting share.isolation.level")
     if setting == EARLIEST:
         await _append(play, members[0])
@@ -265,29 +261,13 @@ async def _beat(play: Play, one: Sharer, conn: Connection) -> None:
         one.epoch = one.epoch if error in LOADING else 0
         return
     one.epoch = integer(got.body, "member_epoch")
-    assigned = got.body.get("assignment") if got.body is not None else None
-    if isinstance(assigned, dict):
-        one.assigned = {
-            number
-            for topic in items(assigned, "topic_partitions")
-            if text(topic, "topic_id") == play.broker.ids[one.topic]
-            for number in integers(topic, "partitions")
-        }
+    if (told := assignment(got.body)) is not None:
+        one.assigned = {number for topic, number in told if topic == play.broker.ids[one.topic]}
 
 
 def _switched_off(play: Play, error: int) -> SceneLost | SceneSkipped:
     play.broker.shares.lack = f"switched off (share.version, group.share.enable): error {error}"
     return play.broker.shares.none("")
-
-
-async def _configure(play: Play, conn: Connection, group: str, name: str, value: str) -> bool:
-    """Whether the broker refuses the setting."""
-    if play.broker.version("incremental_alter_configs") is None:
-        return True
-    config = {"name": name, "config_operation": 0, "value": value}
-    resource = {"resource_type": OF_GROUP, "resource_name": group, "configs": [config]}
-    got = await play.ask(conn, "incremental_alter_configs", {"resources": [resource], "validate_only": False})
-    return bool(codes(first_of(got.body, "responses")))
 
 
 async def _open_all(play: Play, members: Sequence[Sharer]) -> None:
