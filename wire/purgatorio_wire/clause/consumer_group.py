@@ -94,7 +94,11 @@ NO_PATTERN, INVALID_PATTERN = "(", 128
 """What is no regular expression, and its error, INVALID_REGULAR_EXPRESSION."""
 ENDS, ENDED = "shutdown_application", 4
 """The field by which a streams member requests that all members end, and the status that tells them."""
-OWN_BEAT, OWN_SESSION = ("heartbeat.interval.ms", "6100"), ("session.timeout.ms", "48000")
+OWN_BEAT_MS, OWN_SESSION_MS = 6100, 48_000
+OWN_SETTINGS: Final = {
+    api: [(f"{kind}.heartbeat.interval.ms", f"{OWN_BEAT_MS}"), (f"{kind}.session.timeout.ms", f"{OWN_SESSION_MS}")]
+    for api, kind in KINDS.items()
+}  # fmt: skip
 """Settings that a scene gives a group. The interval, in each response, shows that both are in effect."""
 GAP_NS: Final = 20_000 * MS
 """The gap of an assignment or removal that never comes: a scene waits for this time."""
@@ -109,11 +113,6 @@ Owned = frozenset[tuple[str, int]]
 """Partitions by topic id and number."""
 OWNED: Final = {"topic_partitions": "topic_id", "active_tasks": "subtopology_id"}
 """The lists of partitions in a heartbeat or an assignment, each with the field of the topic."""
-
-
-def settings_of(api: str) -> list[tuple[str, str]]:
-    """The settings for a group with these heartbeats."""
-    return [(f"{KINDS[api]}.{name}", value) for name, value in (OWN_BEAT, OWN_SESSION)]
 
 
 def owned(body: Body | None) -> Owned | None:
@@ -184,7 +183,7 @@ def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         asked = sorted((*first, *changes, *lists), key=lambda one: one.t)
         if begins and all(first.ended_t <= then.t for first, then in pairwise(asked)):
             api = next(one.api for one in asked if one.api in BEATS)
-            set_t = scene.set_t(name, settings_of(api)[0])
+            set_t = scene.set_t(name, OWN_SETTINGS[api][0])
             yield from _Group(bounds, topics, name, api, set_t).judged(asked)
 
 
@@ -254,9 +253,9 @@ class _Group:
 
     def session_ms(self, heard: Exchange) -> int | None:
         """The session time-out from this heartbeat on."""
-        declared, beat_ms = self.bounds.declared, f"{integer(heard.got, 'heartbeat_interval_ms')}"
-        if self.set_t < END_OF_TIME and beat_ms == OWN_BEAT[1]:
-            return int(OWN_SESSION[1])
+        declared = self.bounds.declared
+        if self.set_t < END_OF_TIME and integer(heard.got, "heartbeat_interval_ms") == OWN_BEAT_MS:
+            return OWN_SESSION_MS
         return {BEAT: declared.consumer_session_ms, SHARE_BEAT: declared.share_session_ms}.get(self.api)
 
     def judged(self, asked: Iterable[Exchange]) -> Rows:
@@ -302,14 +301,11 @@ class _Group:
             yield answered_with("G15", "wrong-argument-accepted", one, one.error, NO_GROUP, about, excused)
 
     def _told(self, one: Exchange) -> Rows:
-        if beat_ms := integer(one.got, "heartbeat_interval_ms"):
-            self.beat_ms = beat_ms
-            if one.t > self.set_t + PATIENCE_TIMES * self.bounds.declared.late_topics_ms * MS:
-                right, allowed = (
-                    f"{beat_ms}" == OWN_BEAT[1],
-                    f"a heartbeat interval of {OWN_BEAT[1]} ms, as set",
-                )
-                yield checked("G15", "other-setting", one, right, allowed, f"{beat_ms} ms")
+        beat_ms = integer(one.got, "heartbeat_interval_ms")
+        if beat_ms and one.t > self.set_t + PATIENCE_TIMES * self.bounds.declared.late_topics_ms * MS:
+            allowed = f"a heartbeat interval of {OWN_BEAT_MS} ms, as set"
+            yield checked("G15", "other-setting", one, beat_ms == OWN_BEAT_MS, allowed, f"{beat_ms} ms")
+        self.beat_ms = beat_ms or self.beat_ms
         name, epoch, error = text(one.body, "member_id"), integer(one.body, "member_epoch"), one.error
         wrong = {
             INVALID: self._invalid(one.body, epoch),

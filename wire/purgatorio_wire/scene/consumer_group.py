@@ -27,7 +27,8 @@ from purgatorio_wire.clause.consumer_group import (
     NO_PATTERN,
     OFF,
     OR_MORE,
-    OWN_BEAT,
+    OWN_BEAT_MS,
+    OWN_SETTINGS,
     OWNED,
     SHARE_BEAT,
     STREAMS_BEAT,
@@ -35,7 +36,6 @@ from purgatorio_wire.clause.consumer_group import (
     Owned,
     assignment,
     embedded,
-    settings_of,
 )
 from purgatorio_wire.clause.group_description import DELETE, STABLE
 from purgatorio_wire.client.connection import Connection, Got
@@ -250,12 +250,10 @@ async def refuses(play: Play, conn: Connection, group: str, *settings: tuple[str
 
 async def _configured(one: Consumer) -> None:
     """The group gets a session time-out and a heartbeat interval of its own, if the broker accepts them."""
-    if not await refuses(one.play, one.conn, one.group, *settings_of(one.api)):
-        async for _ in one.play.tries(
-            CONFIGURED_MS, CONFIGURES
-        ):  # a broker receives them from the controller
+    if not await refuses(one.play, one.conn, one.group, *OWN_SETTINGS[one.api]):
+        async for _ in one.play.tries(CONFIGURED_MS, CONFIGURES):  # until the broker knows them
             await one.beat()
-            if one.beat_ms == int(OWN_BEAT[1]):
+            if one.beat_ms == OWN_BEAT_MS:
                 break
 
 

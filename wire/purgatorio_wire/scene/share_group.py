@@ -80,12 +80,11 @@ class Sharer:
     got: dict[int, list[Range]] = field(default_factory=dict)
     """The last acquired records, by partition."""
 
-    def beat(self, conn: Connection, epoch: int | None = None) -> Sent:
-        """Send a heartbeat: join (epoch 0), stay, or leave (-1)."""
-        first = epoch == 0
+    def beat(self, conn: Connection) -> Sent:
+        """Send a heartbeat, which joins the group if the epoch is 0."""
         values = {
-            "group_id": self.group, "member_id": self.id, "member_epoch": self.epoch if epoch is None else epoch,
-            "rack_id": None, "subscribed_topic_names": [self.topic] if first else None,
+            "group_id": self.group, "member_id": self.id, "member_epoch": self.epoch, "rack_id": None,
+            "subscribed_topic_names": None if self.epoch else [self.topic],
         }  # fmt: skip
         return self.play.send(conn, "share_group_heartbeat", values)
 
@@ -251,7 +250,7 @@ async def _beat(play: Play, one: Sharer, conn: Connection) -> None:
     if not one.epoch:
         play.broker.made.groups[one.group] = set()
         play.broker.made.beating.setdefault((APIS[0], one.group), set()).add(one.id)
-    got = await one.beat(conn, 0 if not one.epoch else None)
+    got = await one.beat(conn)
     error = codes(got.body)
     if error in OFF and not one.epoch:
         raise _switched_off(play, error)
