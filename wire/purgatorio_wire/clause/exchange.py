@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from purgatorio_wire.clause.consumer_group import OFF, OWN_BEAT_MS
 from purgatorio_wire.history.bound import MS, Bounds, RowStatus
 from purgatorio_wire.history.finding import (
     Row,
@@ -77,8 +78,6 @@ _LEAVES_OUT: Final = frozenset({"share_fetch"})
 API_VERSIONS: Final = "api_versions"
 FIRST_FLEXIBLE: Final = 3
 """The first version of ApiVersions of KIP-511."""
-OFF: Final = 35
-"""UNSUPPORTED_VERSION: the broker, or a setting, does not have this kind of groups."""
 PATIENCE_MS: Final = 5000
 """A request without a response for this long after its requested wait counts as unanswered."""
 
@@ -255,7 +254,7 @@ def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
         flags["diverges"] = any(integer(x, "last_fetched_epoch", -1) >= 0 for x in asks)
         wrong = ", ".join((*_odd(one.got, flags, names, shown), *_other(one.body, one.got)))
         beat_ms = integer(one.got, "heartbeat_interval_ms")
-        if beat_ms and shown.setdefault(one.api, beat_ms) != beat_ms:
+        if beat_ms not in (0, OWN_BEAT_MS) and shown.setdefault(one.api, beat_ms) != beat_ms:
             wrong += f"heartbeat_interval_ms {beat_ms}, not as before"
         yield checked("X4", "other-field", one, not wrong, "fields that fit the request", wrong)
         for said in [one.got, *items(one.got, _READS[one.api])] if one.api in _READS else ():
