@@ -455,8 +455,7 @@ async def unrevoked(play: Play) -> None:
 )
 async def streams(play: Play) -> None:
     """As `unrevoked`, in a streams group. Heartbeats name wrong epochs and members, and the former epoch, as if a
-    response was lost. Invalid heartbeats are refused. The group gets a heartbeat interval of its own. In the end, a
-    member requests the shutdown of the application."""
+    response was lost. Invalid heartbeats are refused. In the end, a member requests the shutdown of the application."""
     await _unrevoked(play, STREAMS_BEAT)
 
 
@@ -472,7 +471,6 @@ async def _unrevoked(play: Play, api: str) -> None:
     now = await settled([second], now)
     await settled([second, first], now)
     if api == STREAMS_BEAT:
-        await _configured(first)
         await _misnamed((first, second))
         await _refused(replace(first, id=own_id(play), epoch=0), STREAMS_WRONG)
     async for _ in play.tries(POLL_MS, within_ms=rebalance_ms * 4 / 3):
