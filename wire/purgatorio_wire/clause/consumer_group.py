@@ -5,7 +5,7 @@ A member sends its epoch in each heartbeat. The member owns the partitions of it
 partitions of former assignments, until one of its heartbeats reports their revocation. If a static member leaves
 temporarily, the next client with its instance id gets its place. The members of a share group have the same partitions,
 and revoke none. In a streams group, the partitions are active tasks, of subtopologies with the id of their topic. In a
-scene, the requests of a group follow one another, so the state of the group at each request is known.
+scene, the requests that change a group follow one another, so the state of the group at each request is known.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ KINDS: Final = {BEAT: CONSUMER, SHARE_BEAT: "share", STREAMS_BEAT: "streams"}
 BEATS: Final = tuple(KINDS)
 STARTS: Final = (ALTERS, FORGETS, OF_LAG)
 """The requests about the start offsets of a share group."""
+READS: Final = (LIST, OF_LAG, *DESCRIBES.values())
+"""The requests that change nothing, so that several may be under way at a time."""
 ASSIGNING, RECONCILING = "Assigning", "Reconciling"
 """The states of a group of KIP-848 with members that is not stable."""
 JOIN, SYNC, CLASSIC_BEAT, LEAVE = "join_group", "sync_group", "heartbeat", "leave_group"
@@ -175,13 +177,14 @@ def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             one for one in scene.of(*TOPICS if begins else ())
             if one.t > first[0].t and any(part.topic in subscribed for part, _ in one.requested)
         ]  # fmt: skip
-        lists = (
+        writes = sorted((x for x in (*first, *changes) if x.api not in READS), key=lambda one: one.t)
+        reads = (
             one
-            for one in scene.of(LIST if begins else "")
-            if not any(x.t < one.ended_t and one.t < x.ended_t for x in first)
+            for one in (*first, *scene.of(LIST if begins else ""))
+            if one.api in READS and not any(x.t < one.ended_t and one.t < x.ended_t for x in writes)
         )
-        asked = sorted((*first, *changes, *lists), key=lambda one: one.t)
-        if begins and all(first.ended_t <= then.t for first, then in pairwise(asked)):
+        if begins and all(first.ended_t <= then.t for first, then in pairwise(writes)):
+            asked = sorted((*writes, *reads), key=lambda one: one.t)
             api = next(one.api for one in asked if one.api in BEATS)
             set_t = scene.set_t(name, OWN_SETTINGS[api][0])
             yield from _Group(bounds, topics, name, api, set_t).judged(asked)
