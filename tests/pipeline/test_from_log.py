@@ -17,8 +17,11 @@ from click.testing import CliRunner
 from purgatorio_pipeline.command.check import command as check
 from purgatorio_pipeline.command.convert import command
 from purgatorio_pipeline.log.conversion import LogConversion, convert_log
+from purgatorio_pipeline.log.events import EventMaker
 from purgatorio_pipeline.log.mapping import read_mapping
 from purgatorio_pipeline.log.moment import BadValue, time_ns
+from purgatorio_pipeline.log.rows import BreaksOff, _csv_rows
+from purgatorio_pipeline.log.table import Point
 from purgatorio_pipeline.process_engine import judge_in_process
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, without_silent_pass
@@ -551,6 +554,8 @@ def test_times_at_which_clocks_are_changed_are_refused(text: str, said: str) -> 
     for wrong, why in (("+99:99", "is not a time"), ("", "has no zone")):
         with pytest.raises(BadValue, match=why):
             time_ns(f"{text}{wrong}", read_mapping(None, WIDE))
+    with pytest.raises(BadValue, match="more than 146 years"):
+        time_ns("1e999999", berlin)
     with pytest.raises(BadValue, match="is not between the years 1824 and 2116"):
         time_ns("9999-12-31T23:59:59Z", berlin)
 
@@ -692,7 +697,7 @@ def test_bad_lines_of_a_csv_keep_the_numbers_of_the_others(tmp_path: Path) -> No
     made = made_of(tmp_path, mapping, tmp_path / "log.csv", keep_going=True)
     assert (made.rows, made.requests) == (6, 3)
     assert [note.split(", ")[0] for note in made.notes[1:]] == [
-        "1: line 3 has 2 columns", "1: line 6 has 1 column", "1: row 6",
+        "1: line 3 has 2 columns", "1: line 6 cannot be read (a quote is not closed)", "1: row 6",
     ]  # fmt: skip
     whole = "r,in,out\n" + "".join(f"{n},{n},{n * n}\n" for n in range(9_999))
     (tmp_path / "log.csv.gz").write_bytes(gzip.compress(whole.encode())[:-40_000])
@@ -850,3 +855,25 @@ def test_requests_from_a_time_without_events_are_no_pass(last: int, tmp_path: Pa
         if last == 700
         else (Verdict.UNKNOWN, "the log has no events of keys from the time of 1 request")
     )
+
+
+def test_a_quote_opens_a_text_only_at_the_begin_of_a_field(tmp_path: Path) -> None:
+    """`5" disk` is a whole field. A quote that is open when the file ends or breaks off makes a bad row, also in the
+    last column, where the number of columns is right."""
+    mapping = ("id=r", "enqueued=in", "completed=out", "unit=ms")
+    (tmp_path / "log.csv").write_text('r,in,out,of\na,1,2,5" disk\nb,1,2,"x"\nc,1,2,"cut\n')
+    made = made_of(tmp_path, mapping, tmp_path / "log.csv")
+    assert (made.requests, made.notes[0].partition(":")[0]) == (
+        2, "the last line is cut (line 4 cannot be read (a quote is not closed))",
+    )  # fmt: skip
+    broken_off = BreaksOff("cut")
+    rows = [*_csv_rows(iter(["r,of\n", 'a,"one\n', broken_off]))]
+    assert rows == [["r", "of"], "line 2 cannot be read (a quote is not closed)", broken_off]
+
+
+def test_memory_does_not_grow_with_the_events_of_a_log() -> None:
+    """An event counts for the requests of its time only."""
+    maker = EventMaker(True, read_mapping(None, LONG))
+    points = (Point(t, 0, t, "event", keys='["k"]') for t in range(1_000))
+    assert sum(1 for point in points for _ in maker.events(point)) >= 1_000
+    assert len(maker._recent) == 1

@@ -53,6 +53,8 @@ class EventMaker:
         t, _, row, what, request, keys, delay_ns = point
         yield from self._answered(t)
         self._forget_ended(t)
+        while self._recent and self._recent[0][0] < t - self._skew_ns:
+            self._recent.popleft()
         self._row = {"x_log_row": row}
         if what == "event":
             yield from self._event(t, orjson.loads(keys or "[]"))
@@ -112,6 +114,7 @@ class EventMaker:
                     del self._waiting[key]
             self._ready.discard(request)
             self._may_be_ready.pop(request, None)
+            self._beside.pop(request, None)
 
     def _enqueued(self, t: int, request: str, keys: tuple[str, ...], delay_ns: int | None) -> Iterator[Event]:
         self.requests += 1
@@ -130,8 +133,6 @@ class EventMaker:
             )
             yield self._made("log", t, "ret", "timer_add", id=request, c=add)
         yield self._made("log", t, "ret", "try_complete_else_watch", id=request, c=c, out=0)
-        while self._recent and self._recent[0][0] < t - self._skew_ns:
-            self._recent.popleft()
         for event_t, row in ((event_t, row) for event_t, key, row in self._recent if key in keys):
             self._beside[request] = event_t
             if self._needs_event:

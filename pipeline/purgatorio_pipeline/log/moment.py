@@ -75,10 +75,9 @@ def _scaled(text: str, unit: str | None, wanted: str, decimal: str) -> int:
             f'{text} is a number without a unit: if it counts from 1970, add unit = "{_likely(text)}" (s, ms, us, ns); '
             "if it is a length of time, name its column in duration"
         )
-    scaled = number * UNIT_NS[unit]
-    if abs(scaled) > MAX_INT // 2:
+    if number.copy_abs() > MAX_INT // 2 // UNIT_NS[unit]:  # the product may be beyond the limits of Decimal
         raise BadValue(f"{text} {unit} are more than 146 years: the unit is probably wrong")
-    return int(scaled)
+    return int(number * UNIT_NS[unit])
 
 
 def _likely(text: str) -> str:

@@ -5,7 +5,7 @@ import io
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -214,38 +214,48 @@ def _is_utf8(line: str, row: Row) -> bool:
 
 
 def _csv_rows(lines: Iterator[str]) -> Iterator[list[str] | str]:
-    """The rows, the header first. If a quote is not closed within some lines, the first of these lines is a bad row,
-    and the other lines are read again as rows."""
+    """The rows, the header first. If a row of several lines is bad, its first line is the bad row, and the other lines
+    are read again as rows."""
     delimiter, width, number = "", 0, 0
     again: deque[str] = deque()
-    for line in iter(lambda: again.popleft() if again else next(lines, ""), ""):
+
+    def take() -> str:
+        return again.popleft() if again else next(lines, "")
+
+    for line in iter(take, ""):
         if isinstance(line, BreaksOff):
             yield line
             return
         delimiter = delimiter or max(_DELIMITERS, key=line.count)
-        taken = [line]
-        while sum(one.count('"') for one in taken) % 2 and len(taken) < _ROW_LINES:
-            more = again.popleft() if again else next(lines, "")
-            if not more:
-                break
-            taken.append(more)
-        number += 1
+        taken, row, number = [line], [], number + 1
         try:
-            rows = [row for row in csv.reader(taken, delimiter=delimiter) if row]
+            row = next(csv.reader(_lines_of_row(taken, take), delimiter=delimiter))
             "".join(taken).encode()
-        except (csv.Error, UnicodeEncodeError) as bad:
-            again.extendleft(reversed(taken[1:]))
-            why = "it is not UTF-8" if isinstance(bad, UnicodeEncodeError) else _printable(str(bad))
-            yield f"line {number:,} cannot be read ({why})"
-            continue
-        width = width or (len(rows[0]) if rows else 0)
-        if len(rows) == 1 and len(rows[0]) == width:
+            wrong = "" if taken[-1] else "a quote is not closed"
+        except csv.Error as bad:
+            wrong = _printable(str(bad))
+        except UnicodeEncodeError:
+            wrong = "it is not UTF-8"
+        width = width or len(row)
+        if not wrong and len(row) in (0, width):
             number += len(taken) - 1
-            yield rows[0]
-        elif rows:
-            again.extendleft(reversed(taken[1:]))
-            found = len(next(csv.reader([line], delimiter=delimiter)))
-            yield f"line {number:,} has {found} column{'s' * (found > 1)}, and the first line has {width}"
+            yield from (row,) if row else ()
+            continue
+        again.extendleft(filter(None, reversed(taken[1:])))
+        count = f"has {len(row)} column{'s' * (len(row) > 1)}, and the first line has {width}"
+        yield f"line {number:,} {f'cannot be read ({wrong})' if wrong else count}"
+
+
+def _lines_of_row(taken: list[str], take: Callable[[], str]) -> Iterator[str]:
+    """The first line, and each line that the CSV reader needs because a quote is open. `taken` gets them, and at last
+    "" if the quote stays open."""
+    yield taken[0]
+    for more in iter(take, ""):
+        taken.append(more)
+        if isinstance(more, BreaksOff) or len(taken) > _ROW_LINES:
+            break
+        yield more
+    taken.append("")
 
 
 def _printable(text: str) -> str:
