@@ -27,6 +27,8 @@ from purgatorio_stress.printed import (
     Count,
     Explore,
     Explored,
+    ExploredAdapter,
+    ExplorePackage,
     Grade,
     Outcome,
     Raced,
@@ -169,10 +171,18 @@ def _clause(name: str, clause: Clause) -> ClauseResult:
     return ClauseResult(name, clause.verdict, clause.occasions, causes, clause.reason)
 
 
-def findings_of(document: Stress | Explore) -> list[Finding]:
+def findings_of(document: Stress | Explore | ExplorePackage) -> list[Finding]:
     if isinstance(document, Stress):
         return [_raced(one, document) for one in document.scenarios]
-    return [_explored(one) for one in document.scenarios]
+    if isinstance(document, ExplorePackage):
+        return [_explored_package(one) for one in document.scenarios]
+    found = [_explored(one) for one in document.scenarios]
+    if (drawn := document.drawn) is not UNSET and not found:
+        said = (
+            f"{drawn.programs:,} programs with seed {drawn.seed}, {drawn.schedules:,} schedules: no violation"
+        )
+        found.append(Finding("random programs, explore", document.verdict, said))
+    return found
 
 
 def _raced(one: Raced, document: Stress) -> Finding:
@@ -190,9 +200,21 @@ def _raced(one: Raced, document: Stress) -> Finding:
     return _finding(f"{one.name}, stress", verdict, document.mutant, said, one.outcomes)
 
 
+def _covered(one: Explored | ExploredAdapter) -> list[str]:
+    limit = [f"limit reached: {one.limit}"] if one.limit else []
+    return [f"{one.schedules:,} schedules", one.bound, *limit]
+
+
+def _explored_package(one: ExploredAdapter) -> Finding:
+    broken = one.violations[:FORBIDDEN_SHOWN]
+    said = [*(f"{shown.clause}: {shown.seen}" for shown in broken), *_covered(one)]
+    said += [f"not controlled: {what}" for what in one.uncontrolled[:FORBIDDEN_SHOWN]]
+    again = f"purgatorio explore --replay {broken[0].token}" if broken else ""
+    return Finding(f"{one.program}, explore", one.verdict, "; ".join(filter(None, said)), again)
+
+
 def _explored(one: Explored) -> Finding:
-    said = [f"{one.schedules:,} schedules", one.bound]
-    said += [f"limit reached: {one.limit}"] if one.limit else []
+    said = _covered(one)
     said += [f"never reached: {', '.join(one.unreached)}"] if one.unreached else []
     what = f"{one.scenario}, explore {one.strategy}".strip()
     return _finding(what, one.verdict, one.mutant, said, one.outcomes)
@@ -213,5 +235,5 @@ def _finding(
     return Finding(f"{what}{bug}", verdict, "; ".join(filter(None, [*told, *said])), again)
 
 
-Printed = Check | Stress | Explore
+Printed = Check | Stress | Explore | ExplorePackage
 """The records that `report` reads."""

@@ -251,6 +251,31 @@ def test_a_scenario_shows_its_result() -> None:
     )
 
 
+def test_an_exploration_of_a_package_and_one_by_random_programs() -> None:
+    """What `explore --package` and `explore --drawn` print is a source, also without a violation."""
+    broken = {"clause": "CHECK", "seen": "AssertionError: 2", "token": "foreign/p+a:A/0/1x8-T"}
+    adapter = {
+        "program": "p a:A", "verdict": "VIOLATED", "schedules": 3, "bound": "one run", "uncontrolled": ["json"],
+        "races": [], "outcomes": {}, "violations": [broken],
+    }  # fmt: skip
+    drawn: dict[str, object] = dict.fromkeys(("enumerated", "complete", "sampled", "cpu_seconds"), 0)
+    drawn |= {"seed": 1, "programs": 1_000, "schedules": 5, "enumeration": {}, "met": {}}
+    package = {"kind": "explore-package", "verdict": "VIOLATED", "scenarios": [adapter]}
+    assert findings_of(package, explore_of(drawn=drawn)) == [
+        Finding(
+            "p a:A, explore",
+            Verdict.VIOLATED,
+            "CHECK: AssertionError: 2; 3 schedules; one run; not controlled: json",
+            "purgatorio explore --replay foreign/p+a:A/0/1x8-T",
+        ),
+        Finding(
+            "random programs, explore",
+            Verdict.UNKNOWN,
+            "1,000 programs with seed 1, 5 schedules: no violation",
+        ),
+    ]
+
+
 def test_what_broke_off_or_is_stuck_says_so() -> None:
     """A run that ended early is no pass; of a stuck round the innermost frame of each thread."""
     (early,) = findings_of(stress_of(raced(verdict="PASS"), problem="interrupted"))
