@@ -96,6 +96,9 @@ def test_a_planted_fault_is_found_and_repeats(name: str, strategy: str) -> None:
     ("adapter", "package", "outcomes"),
     [
         ("planted:KeptUpdate", "planted", None),
+        ("planted:OwnVariables", "planted", None),
+        ("planted:ComputesItsOrder", "planted", None),
+        ("planted:PicklesItself", "planted", None),
         ("planted:GivesUpInTime", "planted", None),
         ("planted:SleepsLong", "planted", None),
         ("planted:AsksAsyncio", "planted", None),
@@ -527,6 +530,13 @@ def test_a_token_of_other_code_says_what_to_do(tmp_path: Path, monkeypatch: pyte
     again = CliRunner().invoke(command, ["--replay", done.output.split("--replay ")[1].split()[0]])
     assert again.exit_code == 2
     assert "run the search again, without --replay" in " ".join(again.stderr.split())
+
+
+def test_code_that_recurses_too_deep_is_unknown_and_no_internal_error() -> None:
+    """The depth depends on the caller, so the run does not repeat. It is no PASS either."""
+    explored = _explored("planted:RecursesTooDeep")
+    assert explored.verdict is Verdict.UNKNOWN
+    assert "RecursionError" in explored.exploration.limit
 
 
 def test_code_that_is_not_deterministic_is_no_pass() -> None:

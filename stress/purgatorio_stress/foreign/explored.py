@@ -36,7 +36,7 @@ from purgatorio_stress.explorer.run import MAX_STEPS, Execution
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE
 from purgatorio_stress.explorer.strategy import STRATEGIES
 from purgatorio_stress.explorer.table import width, wrapped
-from purgatorio_stress.foreign.load import CannotLoad, Loader, openings_recorded
+from purgatorio_stress.foreign.load import CannotLoad, Loader, modules_aside, openings_recorded
 from purgatorio_stress.foreign.threads import text_of
 from purgatorio_stress.foreign.timer_program import (
     RUNS,
@@ -333,7 +333,7 @@ def explore_foreign(
     adapter is wrong."""
     began = limits.clock()
     world = World(early)
-    with process_kept(world.ends_the_process), openings_recorded(world), _profiled_as_before():
+    with _kept(world, packages, adapter):
         program = _Program(world, packages, adapter, path, races_count)
         token = f"{'+'.join(packages)}+{adapter}"
         if not program.programs:
@@ -434,8 +434,10 @@ def _explored(program: _Program, limits: Limits, strategy: str, seed: int, names
             small = minimise(program, small)
         rows, run = _replayed(program, small.schedule)
     except (BadToken, NoEnd):
+        done.complete = False
         done.limit = (
-            "a violation was found, but the same schedule did not repeat: the code is not deterministic"
+            f"a violation was found ({small.broken[0].seen}), but the same schedule did not repeat it: the code is "
+            "not deterministic, or it reaches the recursion limit"
         )
         done.found.clear()
         return explored
@@ -489,7 +491,7 @@ def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[AdapterRe
     NoEnd."""
     *packages, adapter = token.dialect.split("+")
     world = World(token.early)
-    with process_kept(world.ends_the_process), openings_recorded(world):
+    with _kept(world, packages, adapter):
         program = _Program(world, packages, adapter, path, False)
         with bounded_wait(world.waiting):
             _is_random(program)
@@ -706,10 +708,12 @@ def _shared(rows: Sequence[ReplayRow], looked: Set[int]) -> list[ReplayRow]:
 
 
 @contextmanager
-def _profiled_as_before() -> Iterator[None]:
-    before = sys.getprofile()
+def _kept(world: World, packages: Sequence[str], adapter: str) -> Iterator[None]:
+    """In the body, code under test does not end this process. Afterwards restore what the exploration changes in it."""
+    before, names = sys.getprofile(), (*packages, adapter.partition(":")[0])
     try:
-        yield
+        with process_kept(world.ends_the_process), openings_recorded(world), modules_aside(names):
+            yield
     finally:
         sys.setprofile(before)
 

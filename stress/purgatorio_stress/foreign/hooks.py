@@ -156,7 +156,7 @@ class Hooks:
             "_pg_vars": self.attributes, "_pg_spread": self.spread, "_pg_with": self.entering,
             "_pg_over": self.over, "_pg_test": self.look, "_pg_change": self.change,
             "_pg_read": self.read_name, "_pg_write": self.write_name, "_pg_turn": self._world.turn,
-            "_pg_class": self.numbered, "id": self._world.identity,
+            "_pg_scope": _Variables, "_pg_slice": slice, "_pg_class": self.numbered, "id": self._world.identity,
         }  # fmt: skip
 
     def numbered(self, kind: T) -> T:
@@ -229,7 +229,7 @@ class Hooks:
                 self._use_whole(thing, name, kind, owner)
                 return
             where = thing if owner is _SELF else owner
-            # The code of `_step` without its calls, for speed: most steps are uses of attributes.
+            # Without calls, for speed: most steps are uses of attributes.
             known = world.numbers.get((id(where), name))
             number = world.number(where, name) if known is None else known[1]
             if world.rows is not None:
@@ -262,20 +262,6 @@ class Hooks:
             if owner is _WHOLE:
                 world.plain(world.number(thing, name), kind, thing, name, frame)
 
-    def _step(self, where: object, name: str, kind: int, plain: bool) -> None:
-        try:
-            world = self._world
-            number = world.number(where, name)
-            if world.rows is not None:
-                world.names[number] = described(where, name)
-            world.point(number, kind)
-            if plain:
-                world.plain(number, kind, where, name, sys._getframe(3))
-            else:
-                world.synchronise(number)
-        except Exception as error:
-            self._world.fail(error)
-
     def _place_of(self, thing: object, name: str) -> tuple[object, bool] | None:
         """The owner of the location `thing.name`, and whether it is the user's plain memory. None if it is no step."""
         if is_a(thing, ModuleType):
@@ -297,7 +283,7 @@ class Hooks:
             if name == "__dict__":
                 return (_DICTIONARY, plain) if plain else None
             own = _WHOLE if _key(kind) in self._world.changing else _SELF
-        for base in kind.__mro__:
+        for base in kind.__mro__ or ():  # None while `mro` computes it
             found = vars(base).get(name, _MISSING)
             if found is _MISSING:
                 continue
@@ -764,14 +750,31 @@ class Hooks:
             self._step_name(owner, name, READ)
         return True
 
-    def write_name(self, owner: str, name: str) -> None:
-        """Make the step of a binding of a shared variable."""
+    def write_name(self, owner: str, name: str, value: T) -> T:
+        """Make the step of a binding of a shared variable. Returns the value to bind."""
         if self._world.run.live:
             self._step_name(owner, name, WRITE)
+        return value
 
     def _step_name(self, owner: str, name: str, kind: int) -> None:
-        # The location needs one object per owner, so the string is interned.
-        self._step(sys.intern(owner), name, kind, self._is_user_code(owner.partition(":")[0]))
+        try:
+            world = self._world
+            # The location needs one object per owner, so the name of a module is interned.
+            where = owner if type(owner) is _Variables else sys.intern(owner)
+            number = world.number(where, name)
+            if world.rows is not None:
+                world.names[number] = described(where, name)
+            world.point(number, kind)
+            if self._is_user_code(owner.partition(":")[0]):
+                world.plain(number, kind, where, name, sys._getframe(2))
+            else:
+                world.synchronise(number)
+        except Exception as error:
+            self._world.fail(error)
+
+
+class _Variables(str):
+    """The owner of the variables of one call of a function that functions inside bind. The text is for reports."""
 
 
 class _Entered:

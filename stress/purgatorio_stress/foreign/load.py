@@ -1,10 +1,11 @@
 """Imports new copies of modules for the explorer: the modules of the explored program and of its adapter, and some
 modules of the standard library.
 
-`sys.modules` is unchanged, except during the import. Each loaded module gets its own `__import__`. So `from threading
-import Lock` and `import threading` give the explorer's `threading`. The module `threads` has its threads and locks. Its
-other classes, such as `Condition`, come from the source of the standard `threading`. The modules `queue`, `sched` and
-`concurrent.futures` are loaded from their unchanged source.
+`sys.modules` has the program's modules, because `pickle` and others search there, but not those of the standard
+library. Each loaded module gets its own `__import__`. So `from threading import Lock` and `import threading` give the
+explorer's `threading`. The module `threads` has its threads and locks. Its other classes, such as `Condition`, come
+from the source of the standard `threading`. The modules `queue`, `sched` and `concurrent.futures` are loaded from their
+unchanged source.
 """
 
 import ast
@@ -93,7 +94,9 @@ class Loader:
         """By loaded file, its package among `packages`."""
         self._packages = tuple(packages)
         self._codes: dict[str, tuple[object, str]] = {}
-        self._assigned: frozenset[str] | None = frozenset()
+        self._assigned: frozenset[str] = frozenset()
+        self._everything = False
+        """Whether the program may bind any attribute."""
         self._state: list[Callable[[], None]] = []
         self.why_anew = ""
         """The object whose state cannot be restored, so that the modules are loaded again for each run. "" if none."""
@@ -125,9 +128,14 @@ class Loader:
     def _load_all(self) -> None:
         self.modules.clear()
         self._state.clear()
-        with _aside([name for name in self._names if name not in _ANEW and name != "threading"]):
+        with modules_aside(self._names):
             for name in self._names:
                 self.module(name)
+        sys.modules.update(
+            (name, module)
+            for name, module in self.modules.items()
+            if self._is_user_code(name) and name.partition(".")[0] not in sys.stdlib_module_names
+        )
         if not self.why_anew:
             self._keep()
 
@@ -143,12 +151,11 @@ class Loader:
         return self._is_user(module) or module in _ANEW or module in ("threading", "_thread", "collections")
 
     def _is_assigned(self, name: str) -> bool:
-        return self._assigned is None or name in self._assigned
+        return self._everything or name in self._assigned
 
     def _find_assigned(self) -> None:
         """Collect the attributes that any file binds. A read of another attribute (a method, a constant) is no step."""
         found: set[str] = set()
-        everything = False
         for name in (*self._names, *_ANEW, "threading", "collections"):
             spec = self._spec(name)
             files = [Path(spec.origin)] if spec.origin and spec.origin.endswith(".py") else []
@@ -164,9 +171,9 @@ class Loader:
                     continue
                 found |= names
                 if self._is_user(name):
-                    everything |= all_of_them
+                    self._everything |= all_of_them
                     self._world.files.add(str(file))
-        self._assigned = None if everything else frozenset(found)
+        self._assigned = frozenset(found)
 
     # Import
 
@@ -244,7 +251,7 @@ class Loader:
             if name in _CLASSES:
                 tree = _chosen(tree, name)
             if name not in ("weakref", "_weakrefset"):
-                tree = Rewriter(name, tree, self._assigned).visit(tree)
+                tree = Rewriter(name, tree, self._assigned, self._everything).visit(tree)
             known = self._codes[name] = compile(ast.fix_missing_locations(tree), origin, "exec"), origin
             for one in self._packages:
                 if name == one or name.startswith(f"{one}."):
@@ -622,11 +629,12 @@ def openings_recorded(world: World) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _aside(names: Sequence[str]) -> Iterator[None]:
+def modules_aside(names: Sequence[str]) -> Iterator[None]:
     """In the body, remove earlier imports of the user's modules from `sys.modules`. Afterwards restore them."""
+    users = [name for name in names if name not in _ANEW and name != "threading"]
 
     def mine() -> list[str]:
-        return [key for key in sys.modules if any(key == one or key.startswith(f"{one}.") for one in names)]
+        return [key for key in sys.modules if any(key == one or key.startswith(f"{one}.") for one in users)]
 
     before = {key: sys.modules.pop(key) for key in mine()}
     try:

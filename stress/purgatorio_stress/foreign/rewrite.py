@@ -3,12 +3,14 @@
 Only bodies of functions are changed, because only one thread imports a module. The line numbers do not change, so
 tracebacks and tables show the user's own lines.
 
-Not covered: an unpacking in the target of a comprehension (`for a, b in ...`). A `match` reads its whole value in one
-step before each case.
+Not covered: an unpacking in the target of a comprehension (`for a, b in ...`), and a global that an `import`, a `def`,
+a `class`, an `except` or a `case` binds. A `match` reads its whole value in one step before each case.
 """
 
 import ast
-from typing import Final
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 _BLIND: Final = frozenset("isinstance issubclass super callable type range id object".split())
 """Builtins that read no contents of their arguments, so a call is no step."""
@@ -19,6 +21,11 @@ _OF_CONTAINERS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.BitOr, ast.Bit
 
 _NO_CONTAINER: Final = (ast.Constant, ast.JoinedStr)
 """Expressions whose value gives access to no container."""
+
+_COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_OWN_SCOPE: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+T = TypeVar("T", bound=ast.AST)
 
 
 def assigned_names(tree: ast.AST) -> tuple[set[str], bool]:
@@ -38,8 +45,10 @@ def assigned_names(tree: ast.AST) -> tuple[set[str], bool]:
             names.update(node.names)
         elif isinstance(node, ast.FunctionDef) and any(map(_is_cached, node.decorator_list)):
             names.add(node.name)
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            names.add(node.target.id)  # a field of a dataclass, which its `__init__` binds
+        elif isinstance(node, ast.ClassDef):
+            # The fields of a dataclass, which its `__init__` binds.
+            fields = (one.target for one in node.body if isinstance(one, ast.AnnAssign))
+            names.update(one.id for one in fields if isinstance(one, ast.Name))
         elif isinstance(node, ast.Assign):
             names.update(_slots(node))
     return names, everything
@@ -60,35 +69,76 @@ def _slots(node: ast.Assign) -> set[str]:
     }
 
 
-class Rewriter(ast.NodeTransformer):
-    """Rewrites one module. `assigned`: the attributes that any code of the program binds (None: all)."""
+def _bound(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names that these nodes themselves bind."""
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.alias):
+            names.add((node.asname or node.name).partition(".")[0])
+        else:
+            names.add(getattr(node, "name", None) or "")  # a definition, an `except`, a pattern
+    return names
 
-    def __init__(self, module: str, tree: ast.Module, assigned: frozenset[str] | None) -> None:
+
+def _declared(kind: type[ast.Global | ast.Nonlocal], nodes: Iterable[ast.AST]) -> set[str]:
+    return {name for node in nodes if isinstance(node, kind) for name in node.names}
+
+
+def _of_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """The nodes of a function or a module, without the insides of functions and classes in it."""
+    left = list(body)
+    while left:
+        yield (node := left.pop())
+        if isinstance(node, _COMPREHENSIONS):
+            left += (one for one in ast.walk(node) if isinstance(one, ast.NamedExpr))
+        elif not isinstance(node, _OWN_SCOPE):
+            left += ast.iter_child_nodes(node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The variables of a function. `shared`: those that a function inside declares nonlocal. For each call of the
+    function, the local variable `call` has an object that owns these."""
+
+    own: set[str]
+    globals: set[str]
+    shared: set[str]
+    call: str = ""
+
+    @classmethod
+    def of(cls, args: ast.arguments, body: list[ast.AST], call: str = "") -> "_Scope":
+        nodes = list(_of_scope(body))
+        others = _declared(ast.Global, nodes)
+        own = _bound((*ast.iter_child_nodes(args), *nodes)) - others - _declared(ast.Nonlocal, nodes)
+        inside = _declared(ast.Nonlocal, (node for one in body for node in ast.walk(one)))
+        return cls(own, others, own & inside, call)
+
+
+class Rewriter(ast.NodeTransformer):
+    """Rewrites one module. `assigned`: the attributes that any code of the program binds. `everything`: it may bind any
+    other attribute too."""
+
+    def __init__(self, module: str, tree: ast.Module, assigned: frozenset[str], everything: bool) -> None:
         self._module = module
         self._assigned = assigned
+        self._everything = everything
         self._depth = 0
+        self._scopes: list[_Scope] = []
         self._classes: list[str] = []
         self._number = 0
-        self._globals: set[str] = set()
-        self._nonlocals: set[str] = set()
-        self._bound = {
-            one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-        }
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Global):
-                self._globals.update(node.names)
-            elif isinstance(node, ast.Nonlocal):
-                self._nonlocals.update(node.names)
-            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-                self._bound.add(node.name)
-            elif isinstance(node, ast.arg):
-                self._bound.add(node.arg)
-            elif isinstance(node, ast.alias):
-                self._bound.add(node.asname or node.name)
+        self._bound = _bound(ast.walk(tree))
+        # Another module may bind a variable of this module as an attribute.
+        variables = _bound(one for one in _of_scope(tree.body) if isinstance(one, ast.Name))
+        self._globals = _declared(ast.Global, ast.walk(tree)) | (variables & assigned)
 
     # Definitions and blocks
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.bases = [self._expression(one) for one in node.bases]
         depth, self._depth = self._depth, 0
         self._classes.append(node.name)
         node.body = self._statements(node.body)
@@ -100,24 +150,36 @@ class Rewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         node.decorator_list = [self._expression(one) for one in node.decorator_list]
         node.args = self.visit(node.args)
+        scope = _Scope.of(node.args, [*node.body], self._temporary())
+        has_text = ast.get_docstring(node) is not None
+        self._scopes.append(scope)
         self._depth += 1
         node.body = self._statements(node.body)
         self._depth -= 1
+        self._scopes.pop()
+        if scope.shared:
+            made = _call("_pg_scope", node, ast.Constant(f"{self._module}:nonlocal"))
+            node.body.insert(has_text, _assign(scope.call, made, node))
         return node
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         return self.visit_FunctionDef(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        node.args = self.visit(node.args)
+        self._scopes.append(_Scope.of(node.args, [node.body]))
         self._depth += 1
         node.body = self._expression(node.body)
         self._depth -= 1
+        self._scopes.pop()
         return node
 
     def visit_Match(self, node: ast.Match) -> ast.AST:
         """Add a case before each case with a deep pattern. Its guard makes the reads of the pattern and is False."""
         node.subject = self._expression(node.subject)
         if not self._depth:
+            for case in node.cases:
+                case.body = self._statements(case.body)
             return node
         subject = self._temporary()
         cases: list[ast.match_case] = []
@@ -195,6 +257,16 @@ class Rewriter(ast.NodeTransformer):
 
     # Expressions
 
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """As in the base class. The targets of a comprehension are its own variables."""
+        if not isinstance(node, _COMPREHENSIONS):
+            return super().generic_visit(node)
+        targets = (part for one in node.generators for part in ast.walk(one.target))
+        self._scopes.append(_Scope(_bound(targets), set(), set()))
+        super().generic_visit(node)
+        self._scopes.pop()
+        return node
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         node.value = self._expression(node.value)
         if self._depth and isinstance(node.ctx, ast.Load) and self._is_assigned(node.attr):
@@ -212,7 +284,8 @@ class Rewriter(ast.NodeTransformer):
         function = node.func
         node.args = [self._expression(one) for one in node.args]
         for keyword in node.keywords:
-            keyword.value = self._expression(keyword.value)
+            value = self._expression(keyword.value)
+            keyword.value = value if keyword.arg else self._looked_into(value)  # `**value`
         if not self._depth:
             node.func = self._expression(function)
             return node
@@ -301,6 +374,10 @@ class Rewriter(ast.NodeTransformer):
         node.orelse = self._expression(node.orelse)
         return node
 
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
+        node.value = self._written(node.target.id, self._expression(node.value))
+        return node
+
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         node.iter = self._expression(node.iter) if node.is_async else self._gone_over(node.iter)
         node.ifs = [self._tested(one) for one in node.ifs]
@@ -308,8 +385,8 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         owner = self._owner(node.id)
-        if owner and isinstance(node.ctx, ast.Load):
-            asked = _call("_pg_read", node, ast.Constant(owner), ast.Constant(node.id))
+        if owner is not None and isinstance(node.ctx, ast.Load):
+            asked = _call("_pg_read", node, owner, ast.Constant(node.id))
             return ast.copy_location(ast.BoolOp(ast.And(), [asked, node]), node)
         return node
 
@@ -390,8 +467,7 @@ class Rewriter(ast.NodeTransformer):
                 _assign(value, now, node),
                 _assign(amount, self._looked_into(node.value), node),
                 _copied(ast.AugAssign(_name(value, store=True), node.op, _name(amount)), node),
-                self._written(target.id, node),
-                _copied(ast.Assign([_name(target.id, store=True)], _name(value)), node),
+                _assign(target.id, self._written(target.id, ast.copy_location(_name(value), node)), node),
             ]
         thing, key, value, amount = (self._temporary() for _ in range(4))
         of, at, (load, store, _) = self._place(target)
@@ -464,26 +540,26 @@ class Rewriter(ast.NodeTransformer):
             return ast.copy_location(_name(local, store=True), target)
         elif isinstance(target, ast.Name) and self._owner(target.id):
             local = self._temporary()
-            place = ast.copy_location(ast.Pass(), target)
-            after.append(self._written(target.id, place))
-            after.append(_copied(ast.Assign([target], _name(local)), place))
+            after.append(_assign(target.id, self._written(target.id, _copied(_name(local), target)), target))
             return ast.copy_location(_name(local, store=True), target)
         return target
 
-    def _written(self, name: str, node: ast.AST) -> ast.stmt:
-        written = _call("_pg_write", node, ast.Constant(self._owner(name)), ast.Constant(name))
-        return _copied(ast.Expr(written), node)
+    def _written(self, name: str, value: ast.expr) -> ast.expr:
+        """The value that a variable gets. If functions share the variable, with the step of the write."""
+        owner = self._owner(name)
+        return value if owner is None else _call("_pg_write", value, owner, ast.Constant(name), value)
 
-    def _owner(self, name: str) -> str:
-        """The owner of a global or nonlocal variable. "" if functions do not share the variable."""
-        if not self._depth:
-            return ""
-        if name in self._nonlocals:
-            return f"{self._module}:nonlocal"
-        return self._module if name in self._globals else ""
+    def _owner(self, name: str) -> ast.expr | None:
+        """The owner of a variable that functions share. None if it is a variable of one function."""
+        for scope in reversed(self._scopes) if self._depth else ():
+            if name in scope.globals:
+                break
+            if name in scope.own:
+                return _name(scope.call) if name in scope.shared else None
+        return ast.Constant(self._module) if self._depth and name in self._globals else None
 
     def _is_assigned(self, name: str) -> bool:
-        return self._assigned is None or name in self._assigned
+        return self._everything or name in self._assigned
 
     def _mangled(self, name: str) -> str:
         if self._classes and name.startswith("__") and not name.endswith("__"):
@@ -500,7 +576,7 @@ def _call(hook: str, node: ast.AST, *args: ast.expr, keywords: list[ast.keyword]
     return ast.fix_missing_locations(ast.copy_location(made, node))
 
 
-def _copied(made: ast.stmt, node: ast.AST) -> ast.stmt:
+def _copied(made: T, node: ast.AST) -> T:
     return ast.fix_missing_locations(ast.copy_location(made, node))
 
 
@@ -521,7 +597,7 @@ def _key(node: ast.expr) -> ast.expr:
     """A subscript as an expression. A slice becomes a call of `slice`."""
     if isinstance(node, ast.Slice):
         parts = [part or ast.Constant(None) for part in (node.lower, node.upper, node.step)]
-        return _call("slice", node, *parts)
+        return _call("_pg_slice", node, *parts)
     if isinstance(node, ast.Tuple):
         node.elts = [_key(one) for one in node.elts]
     return node

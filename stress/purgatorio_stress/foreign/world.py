@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from types import CodeType, FrameType, GeneratorType
 from typing import Final, NoReturn
 
+from purgatorio_stress.explorer.endless import NoEnd
 from purgatorio_stress.explorer.order import Order
 from purgatorio_stress.explorer.run import Execution, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
@@ -232,7 +233,14 @@ class World:
         raise RealThread
 
     def fail(self, error: Exception) -> NoReturn:
-        """Store an error of Purgatorio and end the run. `end` raises it, so the code under test cannot catch it."""
+        """Store an error of Purgatorio and end the run. `end` raises it, so the code under test cannot catch it. If the
+        code under test has left too little stack or memory for the hook, end the search."""
+        if isinstance(error, RecursionError | MemoryError):
+            if self.run.places is not None:
+                raise error  # as in the run that is repeated
+            raise NoEnd(
+                f"{type(error).__name__}{self.standing(self.run.current)}, inside the explorer"
+            ) from error
         self.failure = error
         if self.run.live:
             self.run.finish(ExecutionEnd("end"))

@@ -12,12 +12,13 @@ import json
 import operator
 import pickle
 import pprint
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from fractions import Fraction
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 
 class Base:
@@ -229,6 +230,75 @@ class MatchSequence(Base):
     def b(self) -> None:
         self.items.append(3)
         self.items.append(4)
+
+
+class KeywordsOfACall(AllSeen):
+    """`f(**items)` copies them."""
+
+    def make(self) -> None:
+        self.items: dict[str, int] = {}
+
+    def a(self) -> None:
+        self.seen.append(len(dict(**self.items)) != 1)
+
+    def b(self) -> None:
+        self.items["x"] = 1
+        self.items["y"] = 1
+
+
+walrus = 0
+
+
+class Walrus(Base):
+    """A global that an expression binds."""
+
+    wanted = 2
+
+    def make(self) -> None:
+        global walrus
+        walrus = 0
+
+    def a(self) -> None:
+        global walrus
+        (walrus := walrus + 1)
+
+    def check(self) -> None:
+        assert walrus == self.wanted, walrus
+
+
+class LambdaDefault(Base):
+    wanted = 2
+
+    def a(self) -> None:
+        self.n = (lambda old=self.n: old + 1)()
+
+
+match __name__:
+    case _:
+
+        class DefinedInACase(Base):
+            wanted = 2
+
+            def a(self) -> None:
+                self.n += 1
+
+
+FROM_OUTSIDE = 0
+
+
+class BoundFromOutside(AllSeen):
+    """A global of a module that other code binds as an attribute."""
+
+    def make(self) -> None:
+        self.module = cast(Any, sys.modules[__name__])
+        self.b(0)
+
+    def a(self) -> None:
+        first = FROM_OUTSIDE
+        self.seen.append(first == FROM_OUTSIDE)
+
+    def b(self, value: int = 1) -> None:
+        self.module.FROM_OUTSIDE = value
 
 
 @contextlib.contextmanager

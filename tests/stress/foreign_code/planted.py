@@ -2,6 +2,7 @@
 
 import array
 import asyncio
+import pickle
 import threading
 import time
 from asyncio import iscoroutinefunction
@@ -125,6 +126,70 @@ class LostGlobal:
 
     def check(self) -> None:
         assert total == 2, total
+
+
+class OwnVariables:
+    """Sound: variables of one call, with the names of a global, of a builtin and of each other."""
+
+    def __init__(self) -> None:
+        self.seen: list[object] = []
+
+    def threads(self) -> Acts:
+        return [self.add, self.add]
+
+    def add(self) -> None:
+        """Each call has its own `count`."""
+        total, count = 1, 0
+
+        def inner() -> None:
+            nonlocal count
+            count += total
+
+        inner()
+        self.seen.append([count, *(total for total in "ab")])
+        self.rest(slice=1)
+
+    def rest(self, slice: int) -> None:  # noqa: A002  a name that the rewritten code needs
+        self.seen.append("ab"[slice:])
+
+    def check(self) -> None:
+        assert sorted(map(str, self.seen)) == ["[1, 'a', 'b']"] * 2 + ["b"] * 2, self.seen
+
+
+class ComputesItsOrder:
+    """Sound: a class that uses itself while its `__mro__` is computed."""
+
+    def thread_a(self) -> None:
+        class Meta(type):
+            def mro(cls) -> list[type]:
+                cls.seen = True
+                return super().mro()
+
+        assert Meta("Made", (), {}).seen
+
+    def check(self) -> None: ...
+
+
+class RecursesTooDeep:
+    def __init__(self) -> None:
+        self.depth = 0
+
+    def thread_a(self) -> None:
+        self.depth += 1
+        self.thread_a()
+
+    def check(self) -> None: ...
+
+
+class PicklesItself:
+    """Sound: `pickle` finds the class by the name of its module."""
+
+    def thread_a(self) -> None:
+        assert isinstance(pickle.loads(pickle.dumps(self)), PicklesItself)
+
+    thread_b = thread_a
+
+    def check(self) -> None: ...
 
 
 class ChangedWhileIterating:
