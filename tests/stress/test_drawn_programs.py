@@ -278,6 +278,8 @@ def test_small_programs_are_enumerated_once_each_and_read_back() -> None:
         "drawn:nobody:1.2.0.0:3::add.0:",
         "drawn:system:1.2.0.0:3::__init__.0:",
         "drawn:system:1.2.0.0:x::add.0:",
+        "drawn:system:1.2.0.38:3::add.0:",
+        "drawn:system:0.2.0.0:3::add.0:",
     ],
 )
 def test_a_text_that_is_not_a_program_is_refused(text: str) -> None:

@@ -32,6 +32,11 @@ def scenario_of(drawn: Drawn) -> Scenario:
         raise BadProgram(
             f"{drawn.subject} has {len(vocabulary.settings)} settings, not {len(drawn.settings)}"
         )
+    for setting, choices in zip(drawn.settings, vocabulary.settings, strict=True):
+        if not min(choices) <= setting <= max(choices):
+            raise BadProgram(
+                f"a setting is {setting}: {drawn.subject} has {min(choices)} to {max(choices)} there"
+            )
     for thing in drawn.things:
         if len(thing) != len(vocabulary.thing):
             raise BadProgram(f"a thing of {drawn.subject} has {len(vocabulary.thing)} numbers: {thing}")
