@@ -36,13 +36,14 @@ from purgatorio_stress.foreign.world import World
 HERE = Path(__file__).parent / "foreign_code"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "racy_cache"
 DOCS = Path(__file__).parents[2] / "docs" / "explorer.md"
+LIMITS = Limits(3_000, 30, clock=time.process_time)
 
 
 def _explored(
     adapter: str, package: str = "planted", *, strategy: str = "dpor", early: int = 0, races: bool = False
 ) -> AdapterResult:
     return explore_foreign(
-        [package], adapter, Limits(3_000, 30, clock=time.process_time), strategy=strategy, early=early,
+        [package], adapter, LIMITS, strategy=strategy, early=early,
         path=[str(HERE)], races_count=races,
     )  # fmt: skip
 
@@ -75,7 +76,7 @@ def test_a_planted_fault_is_found_by_other_strategies(
     name: str, explore: Callable[[Program, Limits], Exploration], planted: _Program
 ) -> None:
     planted._made_by = name
-    (found, *_) = explore(planted, Limits(3_000, 30)).found
+    (found, *_) = explore(planted, LIMITS).found
     assert any(PLANTED[name] in one.seen for one in found.broken)
 
 
@@ -220,7 +221,7 @@ def test_what_cannot_be_followed_is_unknown_and_named(
     ],
 )
 def test_a_library_is_explored_where_it_is_named(name: str, packages: list[str], verdict: Verdict) -> None:
-    explored = explore_foreign(packages, f"uses_library:{name}", Limits(3_000, 30), path=[str(HERE)])
+    explored = explore_foreign(packages, f"uses_library:{name}", LIMITS, path=[str(HERE)])
     assert explored.verdict is verdict, explored
 
 
@@ -399,23 +400,19 @@ ADAPTERS = Path(__file__).parents[2] / "examples" / "adapters"
 def test_public_packages(package: str, name: str, verdict: Verdict) -> None:
     """The violations were reproduced with plain threads; see docs/explorer.md."""
     pytest.importorskip(package)
-    explored = explore_foreign(
-        [package], f"{package}_adapter:{name}", Limits(3_000, 30), path=[str(ADAPTERS)]
-    )
+    explored = explore_foreign([package], f"{package}_adapter:{name}", LIMITS, path=[str(ADAPTERS)])
     assert explored.verdict is verdict, explored
 
 
 def test_the_reference_as_foreign_code_has_the_outcomes_of_the_seam() -> None:
-    explored = explore_foreign(
-        ["purgatorio"], "reference_adapter:Registration", Limits(3_000, 30), path=[str(ADAPTERS)]
-    )
+    explored = explore_foreign(["purgatorio"], "reference_adapter:Registration", LIMITS, path=[str(ADAPTERS)])
     assert explored.verdict is Verdict.PASS
     through_the_seam = explore("registration-against-event", "pending-flag", Limits())
     assert {text.strip("'") for text in explored.outcomes} == {
         one.outcome for one in through_the_seam.outcomes
     }
     mutant = explore_foreign(
-        ["purgatorio"], "reference_adapter:WithoutSecondTry", Limits(3_000, 30), path=[str(ADAPTERS)]
+        ["purgatorio"], "reference_adapter:WithoutSecondTry", LIMITS, path=[str(ADAPTERS)]
     )
     assert mutant.verdict is Verdict.VIOLATED
     assert mutant.counterexample is not None
