@@ -31,8 +31,8 @@ MAX_BYTES: Final = 256 << 20
 _HEAD_BYTES: Final = 1 << 16
 _HEADERS: Final = (b'"header"', b'"kind"')
 _KNOWN: Final = (
-    "what `purgatorio stress`, `explore`, `check`, `verify` or `wire` print with --json, and the folders of `check --out` "
-    "and `campaign --out`"
+    "what `purgatorio stress`, `explore`, `check`, `verify` or `wire` print with --json, and the folders of "
+    "`check --out` and `campaign --out`"
 )
 
 
