@@ -15,7 +15,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import Final
 
 from purgatorio_conformance.protocol.describe import Part
@@ -83,7 +83,10 @@ _SAME: Final = ("soon", "later")
 """The delays of adds again and resets, if the subject gives each the delay of the first add in any case."""
 
 
-@dataclass(frozen=True, slots=True)
+# Steps and start states are compared by identity, so that what is asked of thousands of recipes is computed once.
+
+
+@dataclass(frozen=True, eq=False)
 class _Step:
     """One named step of a caller: a call, the two calls of an event, or a callback that `fails`. `needs`: the tasks
     or operations that must exist."""
@@ -99,7 +102,7 @@ class _Step:
     nth: int | None = None
     """The number of the call of the callback that fails, counted from 0; None: each call."""
 
-    @property
+    @cached_property
     def kind(self) -> str:
         return " ".join(word for word in self.name.split() if word not in _NAMES)
 
@@ -109,7 +112,7 @@ _NAMES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class _Start:
     """A start state: its calls, and the ids that exist after them. `inside`: the callbacks in which calls may be
     made."""
@@ -119,6 +122,7 @@ class _Start:
     there: tuple[str, ...]
     inside: tuple[tuple[str, str], ...] = ()
 
+    @lru_cache(maxsize=1 << 12)  # noqa: B019 - it keeps few start states
     def touched(self, step: _Step) -> tuple[frozenset[str], frozenset[str]]:
         """The tasks and operations that a step affects, by id or by key; and the keys."""
         calls = [*self.calls, *step.calls]
@@ -129,6 +133,7 @@ class _Start:
         ids |= {call.id for call in registered if keys & {*call.keys} and call.id in self.there}
         return frozenset(ids), frozenset(keys)
 
+    @lru_cache(maxsize=1 << 12)  # noqa: B019 - it keeps few start states
     def has_work_for(self, step: _Step) -> bool:
         """Whether a check finds a ready operation, a `cancel_for_key` finds any operation, or a registration waits."""
         waits: dict[str, tuple[str, ...]] = {}
@@ -152,7 +157,7 @@ class _Start:
 _OF_ONE: Final = Add | Cancel | Reset | Register | Ready | Force | Expiry | Until
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Inside:
     """A step that is made inside this callback (`place`) of this task or operation."""
 
@@ -494,12 +499,13 @@ class _Words:
 
     def _inside(self, start: _Start, lanes: Iterable[tuple[tuple[_Step, ...], ...]]) -> Iterator[_Recipe]:
         insides = [*self.insides(start)]
+        leads_to = cache(partial(self.leads_to, start=start))
         for callers in lanes:
             steps = [step for lane in callers for step in lane]
             for inside in insides:
                 # `try_complete` runs under the operation's lock. There, a call may wait for ever for another lock.
                 locked = inside.place == TRY and len(callers) > 1 and not inside.step.fails
-                leads = any(self.leads_to(inside, start, step) for step in steps)
+                leads = any(leads_to(inside, step=step) for step in steps)
                 if leads and not locked and not inside.nth and self._fit(start, *steps, inside.step):
                     yield _Recipe(start, callers, replace(inside, nth=None))
 
