@@ -16,6 +16,8 @@ from typing import Final
 from purgatorio_wire.history.bound import EARLY_NS, FORGOTTEN_NS, MS, NO_WAIT_GAP_NS, Bounds, RowStatus
 from purgatorio_wire.history.fetch_session import NO_SESSION, NOT_THE_NEXT
 from purgatorio_wire.history.finding import (
+    FENCED_LEADER_EPOCH,
+    UNKNOWN_LEADER_EPOCH,
     Row,
     Rows,
     after,
@@ -29,7 +31,6 @@ from purgatorio_wire.history.finding import (
     kept,
     late_row,
     named,
-    undecided,
 )
 from purgatorio_wire.history.history import (
     END_OF_TIME,
@@ -53,7 +54,7 @@ from purgatorio_wire.history.log import (
 )
 from purgatorio_wire.trace.record import Body
 
-OUT_OF_RANGE, UNKNOWN_EPOCH = 1, 75
+OUT_OF_RANGE: Final = 1
 OF_TRANSACTIONS: Final[Mapping[str, str]] = {
     "F1": "R1", **dict.fromkeys(("F3", "F7"), "R2"), **dict.fromkeys(("F4", "F5"), "R3"),
 }  # fmt: skip
@@ -276,9 +277,7 @@ class Fetching:
             yield from self._deleted()
             return
         yield from self._moved()
-        if any(a.log.settled_t > self.one.t for a in self.asked) or any(
-            a.error in EXCUSED for a in self.asked
-        ):
+        if any(a.log.settled_t > self.one.t or self._excused(a) for a in self.asked):
             return
         if any(topic.replicas > 1 for topic in known):
             yield from self._replicated()
@@ -341,10 +340,18 @@ class Fetching:
                 return self._error("F6", _OUT_OF_RANGE, a, OUT_OF_RANGE)
             if a.offset < a.log.low_at(self.one.t):
                 return self._error("D1", _DELETED_RECORDS, a, OUT_OF_RANGE)
-            epoch = self.topics.epoch(a.part, self.until)
-            if epoch is not None and a.epoch > epoch + EPOCH_FAR:
-                return self._error("F6", _UNKNOWN_EPOCH, a, UNKNOWN_EPOCH)
+            if self._ahead(a):
+                return self._error("F6", _UNKNOWN_EPOCH, a, UNKNOWN_LEADER_EPOCH)
         return None
+
+    def _ahead(self, a: _Asked) -> bool:
+        """Whether no broker knows the requested leader epoch yet."""
+        epoch = self.topics.epoch(a.part, self.until)
+        return epoch is not None and a.epoch > epoch + EPOCH_FAR
+
+    def _excused(self, a: _Asked) -> bool:
+        """FENCED_LEADER_EPOCH is about former epochs, so it does not excuse a later one."""
+        return a.error in EXCUSED and not (a.error == FENCED_LEADER_EPOCH and self._ahead(a))
 
     def _doubtful(self, a: _Asked) -> bool:
         """Whether the right response for this partition is unknown."""
@@ -386,10 +393,9 @@ class Fetching:
         row = in_time(self.bounds, clause, waits, one, one.t, self.gap, f"{named(error)} at once:")
         if row.status is not RowStatus.KEPT or (a.answer is not None and a.error == error):
             return row
-        if a.error in EXCUSED:
-            return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}", waits)
-        seen = "no answer for the partition" if a.answer is None else named(a.error)
-        return broken(clause, other, one, named(error), seen)
+        if a.answer is None:
+            return broken(clause, other, one, named(error), "no answer for the partition")
+        return answered_with(clause, other, one, a.error, error, excused=EXCUSED)
 
     def _overtaken(self) -> Rows:
         """D1, for a fetch that waited until max_wait while the records before its offset were deleted. Its final read

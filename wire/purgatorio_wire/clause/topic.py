@@ -11,6 +11,7 @@ from typing import Final
 
 from purgatorio_wire.history.bound import EARLY_NS, FORGOTTEN_NS, MS, PATIENCE_TIMES, Bounds
 from purgatorio_wire.history.finding import (
+    UNKNOWN_LEADER_EPOCH,
     Row,
     Rows,
     after,
@@ -63,7 +64,7 @@ from purgatorio_wire.trace.record import Body
 OF_TOPIC: Final = 2
 """The resource type of a topic, for its settings."""
 SET, DELETE, APPEND, SUBTRACT = range(4)
-OUT_OF_RANGE, UNKNOWN, NO_LEADER, TIMED_OUT, EXISTS, NOT_NEEDED, UNKNOWN_EPOCH = 1, 3, 5, 7, 36, 84, 75
+OUT_OF_RANGE, UNKNOWN, NO_LEADER, TIMED_OUT, EXISTS, NOT_NEEDED = 1, 3, 5, 7, 36, 84
 NOT_PREFERRED: Final = 80
 """PREFERRED_LEADER_NOT_AVAILABLE: the controller does not know yet that the replica is back."""
 INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION, INVALID_PLACEMENT = 17, 37, 38, 39
@@ -652,9 +653,8 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
             epoch = integer(asked, "current_leader_epoch", -1)
             known = epoch if epoch < 0 else topics.epoch(part, one.t)
             if known is not None and epoch > known + EPOCH_FAR:
-                yield answered_with(
-                    "L1", "unknown-leader-epoch", one, error, UNKNOWN_EPOCH, ": the leader epoch is unknown"
-                )
+                about = ": no leader had this epoch yet"
+                yield answered_with("L1", "unknown-leader-epoch", one, error, UNKNOWN_LEADER_EPOCH, about)
             if epoch != known:
                 continue
             if which in ENDS:
@@ -746,9 +746,8 @@ def epochs_ended(scene: Scene, topics: Topics) -> Rows:
                 log.most_end(one.until_t),
             )
             if integer(asked, "current_leader_epoch", -1) > known + EPOCH_FAR:
-                yield answered_with(
-                    "L1", "unknown-leader-epoch", one, error, UNKNOWN_EPOCH, ": the leader epoch is unknown"
-                )
+                about = ": no leader had this epoch yet"
+                yield answered_with("L1", "unknown-leader-epoch", one, error, UNKNOWN_LEADER_EPOCH, about)
             elif error in EXCUSED:
                 yield undecided("L1", f"{named(error)}: {EXCUSED[error]}")
             elif wanted > known + EPOCH_FAR:

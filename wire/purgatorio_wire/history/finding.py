@@ -2,13 +2,16 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from purgatorio_spec.failure import Failure
 from purgatorio_wire.history.bound import EARLY_NS, MS, Bounds, RowStatus, Timed
 from purgatorio_wire.history.error_code import ERRORS
 from purgatorio_wire.history.history import BUSY, END_OF_TIME, EXCUSED, Exchange
 from purgatorio_wire.history.log import Topic
+
+FENCED_LEADER_EPOCH: Final = 74
+UNKNOWN_LEADER_EPOCH: Final = 75
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +173,9 @@ def answered_with(
     clause: str, cause: str, one: Exchange, error: int, wanted: int | Collection[int], about: str = "",
     excused: Collection[int] = BUSY,
 ) -> Row:  # fmt: skip
-    """As `error_is`, except for unrelated errors (`excused`), such as those of a busy controller."""
-    if error in excused:
+    """As `error_is`, except for unrelated errors (`excused`), such as those of a busy controller. An error about a
+    former leader epoch is related, if the epoch is one that no broker knows yet."""
+    if error in excused and (error, wanted) != (FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH):
         why = EXCUSED.get(error, "the controller was not reached in time")
         return undecided(clause, f"{named(error)}: {why}", cause)
     return error_is(clause, cause, one, error, wanted, about)
