@@ -1,8 +1,9 @@
 """The orders in which gated runs executed their programs. Chooses the executions to repeat. Keeps the facts about a run
 that are not in its trace."""
 
+import math
 import re
-import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,9 +104,10 @@ def to_play_again(broken: ClauseResult, plays: Sequence[PlayedOrder], trace: Pat
     thread may come too late for its place in the order. For a reading of the gauges, the executions of the operations
     that it may count wrong."""
 
-    def length(violation: Violation) -> int:
-        number = play_of(violation.subject)
-        return len(plays[number - 1].acts) if number is not None and number <= len(plays) else sys.maxsize
+    events = _events_of_plays(trace)
+
+    def length(violation: Violation) -> float:
+        return events.get(play_of(violation.subject), math.inf)
 
     subjects: list[str] = []
     for violation in (min(cause.examples, key=length) for cause in broken.causes.values()):
@@ -120,6 +122,15 @@ def to_play_again(broken: ClauseResult, plays: Sequence[PlayedOrder], trace: Pat
     found = [plays[number - 1] for number in numbers if number is not None and number <= len(plays)]
     # Each execution starts the subject again, so many suspects are tried once.
     return (found * AGAIN_MOST)[: AGAIN_MOST * len(broken.causes)]
+
+
+def _events_of_plays(trace: Path) -> Counter[int | None]:
+    """The number of events of each execution, with those of its start state; None: of no execution."""
+    events = Counter[int | None]()
+    for batch in TraceReader(trace).batches() if trace.exists() else ():
+        for name in batch.column("id").to_pylist():
+            events[play_of(name or "")] += 1
+    return events
 
 
 def from_its_start(session: Sequence[str], operation: str) -> tuple[str, ...]:
