@@ -1,6 +1,6 @@
 """Judges trace files in this process, one after another."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
@@ -15,11 +15,11 @@ from purgatorio_spec.judge.result import CheckResult, RunResult, RunTally, Trace
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.show.selection import CauseKey, causes
-from purgatorio_spec.trace.coded import Coded, coded, plain
-from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
+from purgatorio_spec.trace.coded import Coded, plain
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.parse import BrokenLine
 from purgatorio_spec.trace.reader import CUT, TraceReader
-from purgatorio_spec.trace.record import Event, Header
+from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Violation
 
 
@@ -34,30 +34,6 @@ def check_files(paths: Iterable[Path], *, full: bool = False) -> CheckResult:
         broken += reader.broken
         quarantined += reader.broken_count
     return CheckResult(tuple(runs), quarantined, tuple(broken))
-
-
-class GrowingRun:
-    """A run that is judged while its events are recorded. After `HELD_BYTES` of events, or an internal error, it is
-    judged at its end only."""
-
-    def __init__(self, header: Header) -> None:
-        self._fold: Fold | None = Fold(header)
-        self._events: list[Event] = []
-
-    def add(self, events: Sequence[Event]) -> None:
-        self._events += events
-
-    def breaks(self) -> bool:
-        """Whether the events since the last call break a promise, in a recording without contradictions."""
-        events, self._events = self._events, []
-        fold, self._fold = self._fold, None
-        if fold is None:
-            return False
-        broken: list[Violation] = []
-        fold.feed(coded(event_batch(enumerate(events, fold.events + 1))))
-        fold.judge_early(RunTally(told=broken.append))
-        self._fold = fold
-        return bool(broken) and not fold.broken
 
 
 @dataclass(frozen=True, slots=True)

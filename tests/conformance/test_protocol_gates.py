@@ -612,7 +612,8 @@ def test_the_rest_is_not_played_once_a_promise_is_broken(
     second, for there is none; the toy itself looks again, and all is played."""
     found = "nothing | register next a; in try_complete of next: event next"
     only(monkeypatch, found, "op a | check a; in try_complete of op: give back a")
-    monkeypatch.setattr(plays, "_JUDGED_EVERY", 1)
+    monkeypatch.setattr(plays, "_JUDGED_FIRST", 1)
+    monkeypatch.setattr(plays, "_JUDGED_AGAIN", 1)
     subject = subject_in("virtual-gates", PURGATORY if looks else (*PURGATORY, "--no-recheck"))
     assert broken(run_of(subject, tmp_path)) == (set() if looks else {"O4"})
     assert ({one.program for one in subject.account.plays} == {found}) is not looks
@@ -640,7 +641,7 @@ def test_what_is_left_out_for_a_promise_that_is_kept_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the part said, the whole is judged."""
-    monkeypatch.setattr(driver, "_breaks_so_far", lambda recording, judged: True)
+    monkeypatch.setattr(driver, "_breaks_so_far", lambda recording: True)
     (record,) = record_runs([subject_in("virtual-gates", PURGATORY)], tmp_path, suffix=".jsonl")
     assert record.failure is not None
     assert (record.failure.kind, "was broken before" in record.failure.why) == ("unfinished", True)

@@ -5,18 +5,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Final
 
 import pytest
 
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.fast_path.carry import read_carry, write_carry
-from purgatorio_spec.fast_path.fold import Fold, Outer
+from purgatorio_spec.fast_path.fold import Fold
 from purgatorio_spec.judge.result import RunTally
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.coded import coded
-from purgatorio_spec.verdict import Violation
 from spec import drawn_history, drawn_periodic
 from spec.drawn_history import Drawn, said
 
@@ -114,59 +112,6 @@ def test_the_fold_agrees(rows: int) -> None:
     ):
         folded = drawn.fold(rows).conclude(drawn.outer, list)
         assert said(folded) == said(drawn.judged()), drawn.header.run
-
-
-def judged_while_it_grows(seeds: Iterable[int]) -> tuple[Counter[str], Counter[str]]:
-    """Random histories, legal or with a fault, judged at random places and at their end: the violations by clause that
-    were reported early, and those readings of which a cut trace would have reported one. The verdict is that of
-    a history judged once. A clause that is broken early stays broken. Nothing but a reading is reported later than by
-    judging the trace as if it were cut there."""
-    early: Counter[str] = Counter()
-    later: Counter[str] = Counter()
-    for seed in seeds:
-        random = Random(seed)
-        draw, faults = random.choice(
-            (
-                (drawn_history.draw, drawn_history.FAULTS),
-                (PLAYERS["in virtual time"], drawn_history.FAULTS),
-                (drawn_periodic.draw, drawn_periodic.FAULTS),
-            )
-        )
-        drawn = draw(seed, random.choice(("", *faults)))
-        batches = [coded(one) for one in drawn.table().to_batches(max_chunksize=random.choice((20, 60)))]
-        fold, told = Fold(drawn.header), list[Violation]()
-        for count, batch in enumerate(batches, 1):
-            fold.feed(batch)
-            fold.judge_early(RunTally(told=told.append))
-            if random.random() > 0.2:
-                continue
-            cut = Fold(drawn.header)
-            for one in batches[:count]:
-                cut.feed(one)
-            of_cut = {
-                name for name, one in cut.conclude(Outer(whole=False), list).clauses.items() if one.causes
-            }
-            found = {one.clause for one in told}
-            assert found <= of_cut, f"seed {seed}"
-            later.update(of_cut - found)
-        tally = fold.conclude(drawn.outer, list)
-        assert said(tally) == said(drawn.judged()), f"seed {seed}"
-        assert drawn.dropped or {one.clause for one in told} <= {*broken(tally)}, f"seed {seed}"
-        early.update(one.clause for one in told)
-    return early, later
-
-
-def test_a_history_is_judged_while_it_grows() -> None:
-    """By each clause of operations, checks, tasks and readings."""
-    early, later = judged_while_it_grows(range(60))
-    assert {*early} > {"O1", "O2", "O3", "O4", "O6", "O7", "T3", "T4", "T5", "T8"}
-    assert {*later} <= {"P1", "P2", "T5"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("block", range(4))
-def test_a_thousand_histories_are_judged_while_they_grow(block: int) -> None:
-    assert {*judged_while_it_grows(range(1_000 + 250 * block, 1_250 + 250 * block))[1]} <= {"P1", "P2", "T5"}
 
 
 @pytest.mark.parametrize("fault", ["", "other-turn", "burst-for-skip"])

@@ -53,7 +53,7 @@ from purgatorio_conformance.protocol.virtual_time import Manner, drive_virtual, 
 from purgatorio_conformance.subject.child import ChildLimits, LineChild
 from purgatorio_conformance.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed, silent
 from purgatorio_conformance.subject.plan import Plan, PlanShape
-from purgatorio_spec.check import GrowingRun, check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.failure import surviving
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.trace.recorder import Recorder
@@ -300,13 +300,9 @@ class CommandSubject:
         with self._child(limits) as (child, lines):
             try:
                 header = self._header(run, plan)
-                judged = GrowingRun(header)
-                told = judged.add if self.small and (self.effort or Effort()).ends else None
-                with StreamedRecording(recorder, out_path, header, every_s=None, told=told) as recording:
+                with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
                     session = Session(child, talked, limits, self.listener, recording.flush, lines)
-                    self._drive(
-                        session, child, lines, plan, progress, partial(_breaks_so_far, recording, judged)
-                    )
+                    self._drive(session, child, lines, plan, progress, partial(_breaks_so_far, recording))
             except SubjectFailed as failure:
                 self.account.late = self._late(talked, failure.stuck)
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
@@ -570,11 +566,11 @@ def _called(command: Sequence[str]) -> str:
     return Path(command[0]).name if command else "command"
 
 
-def _breaks_so_far(recording: StreamedRecording, judged: GrowingRun) -> bool:
+def _breaks_so_far(recording: StreamedRecording) -> bool:
     recording.flush()
     # An error here does not end the run: the judgement of the whole trace reports it.
     with surviving("judging so far", []):
-        return judged.breaks()
+        return _breaks(recording.path)
     return False
 
 

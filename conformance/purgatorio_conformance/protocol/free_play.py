@@ -36,10 +36,8 @@ _PROGRAMS_MOST: Final = 45
 _ROUNDS_MOST: Final = 400
 _OPERATIONS_A_ROUND: Final = 10
 """Every program has one round for this many requested operations."""
-_CALLS: Final = 5
-_CALLS_MOST: Final = 25
-"""A program with more than `_CALLS` calls runs less often, so that all take about as long. One with `_CALLS_MOST` or
-more runs as often as one with this number: garbage takes hundreds of calls."""
+_CALLS_BEFORE: Final = 30
+"""A program with this many calls before the callers begin runs half as often: garbage takes hundreds of such calls."""
 
 _TIME_MOST_S: Final = 90.0
 """Where rounds are slow (a timer with a long tick), fewer rounds are run."""
@@ -71,8 +69,7 @@ def drive_free(drive: Drive) -> str:
     rng = random.Random(f"free/{drive.seed}")
     programs = free_programs(description, drive.part)
     rounds = max(1, min(_ROUNDS_MOST, drive.operations // _OPERATIONS_A_ROUND))
-    calls = [min(_CALLS_MOST, max(_CALLS, len(one.calls()))) for one in programs]
-    often = [max(1, rounds * _CALLS // count) for count in calls]
+    often = [max(1, rounds // (1 + len(one.before) // _CALLS_BEFORE)) for one in programs]
     alone = [_alone(one) for one in programs]
     calm = drive.part == "timer"
     until_s = time.monotonic() + _TIME_MOST_S

@@ -82,8 +82,9 @@ _PENDING_MOST: Final = 32
 """In virtual time, a rest ends the tasks that executions have left, when there are this many. If each of more than 64
 runs on a thread of its own, too many threads are paused at once."""
 
-_JUDGED_EVERY: Final = 50
-"""The number of executions after which the new events are judged."""
+_JUDGED_FIRST: Final = 50
+_JUDGED_AGAIN: Final = 2
+"""The trace is judged after `_JUDGED_FIRST` executions, and whenever their number has grown by `_JUDGED_AGAIN`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ class Plays:
     """The first execution in which a call ended with an unrequested error."""
     broken: bool = False
     """Whether a promise was found broken: then no new execution begins."""
+    _judged_at: float = field(default_factory=lambda: _JUDGED_FIRST)
     _slowest_s: float = 0.0
     _latest_s: float = _EXPIRY_LATE_S / 5
     _waited: Counter[tuple[str, ...]] = field(default_factory=Counter)
@@ -180,7 +182,8 @@ class Plays:
         self._look_for_broken()
 
     def _look_for_broken(self) -> None:
-        if self.judge is not None and not self.broken and not len(self.played) % _JUDGED_EVERY:
+        if self.judge is not None and not self.broken and len(self.played) >= self._judged_at:
+            self._judged_at *= _JUDGED_AGAIN
             self.broken = self.judge()
 
     def in_turn(self, program: SmallProgram, leap_ns: int) -> None:

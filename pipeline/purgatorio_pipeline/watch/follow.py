@@ -152,7 +152,7 @@ class _Fed:
     def as_open(self) -> TaskResult:
         """The violations so far. Unless the events are mixed, the fold is stored."""
         task, broken = self.task, list[Violation]()
-        self.fold.judge_early(RunTally(told=broken.append), self._stored)
+        self.fold.judge_early(self.followed.parts[-1].row, self._stored, RunTally(told=broken.append))
         if not self.followed.mixed:
             self.followed.carried = task.batch
             place = carry_place(task.silver, task.batch, task.run)

@@ -23,7 +23,7 @@ Arrays = dict[str, npt.NDArray[np.generic]]
 _NAMES: Final = ("names", "threads", "key_names")
 _PLAIN: Final = (
     "events", "last_i", "start_t", "end_t", "rest_t", "halted_i", "halted_t", "cancels", "advances", "follows",
-    "broken", "stride", "judged_rows", "judged_i", "judged_readings",
+    "broken", "stride",
 )  # fmt: skip
 """The fields of a fold that are no arrays."""
 

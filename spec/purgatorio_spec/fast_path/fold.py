@@ -1,7 +1,6 @@
 """`Fold`: the fast path of one run. `feed` takes the events of one batch, and `conclude` gives the verdicts."""
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, Final
@@ -114,10 +113,6 @@ class Fold:
         self._operations_of: list[Codes] | None = None if held_bytes == 0 else []
         """By batch, the numbers of its operations, so that a second read needs no search for names."""
         self._held_bytes = 0
-        self._counts: list[int] = []
-        """For each stored batch, the number of operations up to its end."""
-        self.judged_rows, self.judged_i, self.judged_readings = 0, -1, 0
-        """The rows and the `i` up to which `judge_early` has judged, and the rows up to which it judged readings."""
         self.follows = lacks_a_rule(run)
         """Whether all threads are followed: a clause has no rule, or `cancel_for_key` returned an operation."""
         self.times, self.stride = np.zeros(0, np.int64), 1
@@ -251,7 +246,6 @@ class Fold:
         if self._held is None:
             return
         self._held.append((some, keys))
-        self._counts.append(self.operations.count)
         self._held_bytes += some.batch.rows.nbytes + 64 * len(some) + keys.nbytes
         if self._may_hold is not None and self._held_bytes > self._may_hold:
             self._held = None
@@ -290,8 +284,11 @@ class Fold:
         """The results of all clauses. Batches that are not stored are taken from `again`."""
         run = self.run(outer)
         tally = RunTally() if tally is None else tally
+        clauses = judged_clauses(run)
         self._flag("unpaired", self.open_calls.operation)
-        truths = self._truths(run)
+        rules = [clause for clause in clauses if Reading in clause.judges]
+        readings = self.readings.ordered() if rules else None
+        truths = Truths(run, readings) if readings is not None and len(readings) else None
         wanted = self._choose(run, tally, truths)
         if wanted.chosen.any() or len(wanted.doubtful.thread) or wanted.everything:
             self._recheck(run, tally, wanted, truths, self._batches(again))
@@ -300,10 +297,6 @@ class Fold:
         if truths is not None:
             self._judge_readings(run, tally, truths)
         return tally
-
-    def _truths(self, run: Run) -> Truths | None:
-        judged = any(Reading in clause.judges for clause in judged_clauses(run))
-        return Truths(run, readings) if judged and len(readings := self.readings.ordered()) else None
 
     def _recheck(
         self,
@@ -322,41 +315,30 @@ class Fold:
             self._close_pages()
         recheck.finish()
 
-    def judge_early(self, tally: RunTally, again_from: AgainFrom | None = None) -> None:
-        """The judgements of what is new since the last call; more batches may follow. They are those of a trace without
-        an end: nothing is overdue yet. Batches that are not stored are taken from `again_from`; without it, nothing is
-        judged then.
+    def judge_early(self, since: int, again_from: AgainFrom, tally: RunTally) -> None:
+        """The judgements so far of the operations with events from row `since` on; more batches may follow.
 
-        Readings are judged whenever the number of rows has doubled, because their bounds need all operations. A
-        violation may be reported again.
+        Only candidates without an open call are judged. No operation counts as overdue yet, because more events may
+        come.
         """
-        since, since_i, readings = self.judged_rows, self.judged_i, None
-        self.judged_rows, self.judged_i = self.events, self.last_i
-        if self._held is None and again_from is None:
-            return
         run = self.run(Outer(whole=False))
-        if self.events >= 2 * self.judged_readings:
-            self.judged_readings = self.events
-            readings = self._truths(run)
-        wanted = self._choose(run, tally, readings, since)
-        doubtful = wanted.doubtful = wanted.doubtful.of(wanted.doubtful.last > since_i)
-        if wanted.chosen.any() or len(doubtful.thread):
-            # Without a chosen operation, the new batches are enough.
-            first = int(np.argmax(wanted.chosen)) if wanted.chosen.any() else self.operations.count
-            first = 0 if (doubtful.first <= since_i).any() else first
-            batches: Iterable[tuple[Numbered, Ints]] = self._held_from(since, first)
-            if again_from is not None:
-                batches = (self._number(one, row) for row, one in again_from(first))
-            self._recheck(run, tally, wanted, readings, batches)
-        if readings is not None:
-            self._judge_readings(run, tally, readings)
-
-    def _held_from(self, since: int, operation: int) -> Iterator[tuple[Numbered, Ints]]:
-        """The stored batches from row `since` on, and those from the first one with this operation on."""
-        first = bisect_right(self._counts, operation)
-        for at, (some, keys) in enumerate(self._held or ()):
-            if at >= first or some.first >= since:
-                yield some, keys
+        begun = replace(run, whole=True, facts=replace(run.facts, end_t=-LIMIT))
+        chosen, retried = (np.zeros(self.operations.count, bool) for _ in range(2))
+        inside = []
+        block = blocks(begun, self.operations)
+        for number, slots in self.operations.pages(used=True):
+            of = slots.start + np.flatnonzero(self.operations.column("last")[slots] >= since)
+            numbers = of - slots.start + number
+            of = of[~np.isin(numbers, np.append(self.open_calls.operation, 0))]
+            found = candidates(block(of))
+            numbers = of - slots.start + number
+            chosen[numbers], retried[numbers] = found.chosen, found.chosen & found.retried
+            inside.append(self._inside(of[found.chosen & found.inside]))
+        if not chosen.any():
+            return
+        wanted = Wanted(chosen, retried, Stretches.none(), Stretches.joined(inside), follows=self.follows)
+        batches = (self._number(batch, first) for first, batch in again_from(int(np.argmax(chosen))))
+        self._recheck(run, tally, wanted, None, batches)
 
     def _batches(self, again: Again) -> Iterable[tuple[Numbered, Ints]]:
         if self._held is not None:
@@ -416,38 +398,24 @@ class Fold:
     def number(self, operation: str) -> int:
         return self.names.get(operation)
 
-    def _choose(self, run: Run, tally: RunTally, truths: Truths | None, since: int | None = None) -> Wanted:
+    def _choose(self, run: Run, tally: RunTally, truths: Truths | None) -> Wanted:
         """Apply the rules to all operations. Choose those that the clauses judge: the candidates, and a sample. Count
-        the occasions and the summaries of the others. `since`: the run goes on, and without readings, only operations
-        with an event or a check from this row on are judged."""
+        the occasions and the summaries of the others."""
         count = self.operations.count
         chosen, retried = (np.zeros(count, bool) for _ in range(2))
         inside, summed = [], []
-        some = since is not None and truths is None
-        # No operation counts as overdue yet.
-        begun = replace(run, whole=True, facts=replace(run.facts, end_t=-LIMIT)) if some else run
-        cancels, block_of = self.key_cancels(), blocks(begun, self.operations)
-        for number, slots in self.operations.pages(used=some):
-            of: slice | Ints = slots
-            numbers = np.arange(number, number + slots.stop - slots.start)
-            if some:
-                last = np.maximum(*(self.operations.column(name)[slots] for name in ("last", "check_ret")))
-                numbers = numbers[last >= since]
-                of = numbers + (slots.start - number)
+        cancels, block_of = self.key_cancels(), blocks(run, self.operations)
+        for number, of in self.operations.pages():
             block = block_of(of)
-            missed = None if some else self.missed(numbers + (slots.start - number), cancels)
-            found = candidates(block, missed=missed)
-            if since is not None:
-                found.chosen |= np.isin(numbers, self.open_calls.operation)
+            found = candidates(block, missed=self.missed(np.arange(of.start, of.stop), cancels))
             judged = found.chosen.copy()
-            judged[numbers % SAMPLE_ONE_IN == 0] |= not some
+            judged[::SAMPLE_ONE_IN] = True
             passed = ~judged
             if not number:
-                # Number 0 is no operation.
-                judged &= numbers > 0
-                passed &= numbers > 0
-            chosen[numbers], retried[numbers] = judged, judged & found.chosen & found.retried
-            inside.append(self._inside(slots.start - number + numbers[judged & found.chosen & found.inside]))
+                passed[0] = judged[0] = False  # number 0 is no operation
+            to = slice(number, number + block.size)
+            chosen[to], retried[to] = judged, judged & found.chosen & found.retried
+            inside.append(self._inside(of.start + np.flatnonzero(judged & found.chosen & found.inside)))
             for name, occasions in found.occasions.items():
                 _count(tally, name, int((occasions & passed).sum()))
             if truths is not None:
@@ -462,7 +430,7 @@ class Fold:
         checks = any(CheckCall in one.judges and one.id != "O7" for one in judged_clauses(run))
         return Wanted(
             chosen, retried, doubtful, Stretches.joined(inside),
-            everything=since is None and (run.dropped or checks), follows=self.follows,
+            everything=run.dropped or checks, follows=self.follows,
         )  # fmt: skip
 
     def key_cancels(self) -> Ints:

@@ -1,7 +1,7 @@
 """Writes recorded events to the trace file of one run, at the end of the run or while they arrive."""
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
@@ -30,24 +30,16 @@ def write_run(path: Path, header: Header, events: Iterable[Event], dropped: int 
 class StreamedRecording(AbstractContextManager["StreamedRecording"]):
     """Write a recorder's events to a file during the recording. So even a killed process leaves a readable trace.
 
-    A separate thread writes the events every `every_s` seconds. (With None, only `flush` writes.) `told` gets the
-    events that `flush` has written. The end of the block writes the rest and the end record. If an exception (also
-    Ctrl-C) leaves the block, the rest is written without an end record. A full disk ends the streaming: recording
-    continues into the buffers, and the end of the block raises OSError.
+    A separate thread writes the events every `every_s` seconds. (With None, only `flush` writes.) The end of the block
+    writes the rest and the end record. If an exception (also Ctrl-C) leaves the block, the rest is written without an
+    end record. A full disk ends the streaming: recording continues into the buffers, and the end of the block raises
+    OSError.
 
     Use JSON lines: a killed Parquet writer leaves no readable file.
     """
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        path: Path,
-        header: Header,
-        every_s: float | None = 0.5,
-        told: Callable[[Sequence[Event]], None] | None = None,
-    ) -> None:
+    def __init__(self, recorder: Recorder, path: Path, header: Header, every_s: float | None = 0.5) -> None:
         self.path = path
-        self._told = told
         self._recorder = recorder
         self._writer = TraceWriter(path, header)
         self._every_s = every_s
@@ -63,11 +55,8 @@ class StreamedRecording(AbstractContextManager["StreamedRecording"]):
 
     def flush(self) -> None:
         with self._write_lock:
-            events = self._recorder.drain()
-            self._writer.write_all(events)
+            self._writer.write_all(self._recorder.drain())
             self._writer.flush()
-        if self._told is not None:
-            self._told(events)
 
     def _stream(self) -> None:
         while not self._leaving.wait(self._every_s):
