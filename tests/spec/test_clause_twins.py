@@ -63,6 +63,7 @@ def test_a_history_comes_to_what_is_expected(told: Told, variant: int) -> None:
     assert (result.verdict, list(result.causes), result.violations) == (Verdict.VIOLATED, [cause], 1)
     (example,) = result.causes[cause].examples
     assert example.clause == told.clause
+    assert CLAUSES[told.clause].wording_in(made.header.profile, cause).promise
     assert example.events == tuple(sorted(example.events))
     assert example.events[-1] < len(made.events)
     assert example.allowed

@@ -108,7 +108,7 @@ def _subjects(result: CheckResult) -> str:
 
 def _examples(groups: Sequence[CauseGroup]) -> Iterator[str]:
     for group in groups[:GROUPS_SHOWN]:
-        wording = wording_of(group.clause, group.profile)
+        wording = wording_of(group.clause, group.profile, group.cause)
         title = f"{group.clause} {wording.title}: {group.cause}, {group.counted} of {group.subject}"
         yield f"### {plain(title)}\n\n{plain(wording.promise)}\n\n{fenced(_shown(group))}"
     if len(groups) > GROUPS_SHOWN:

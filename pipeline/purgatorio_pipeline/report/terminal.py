@@ -189,7 +189,7 @@ def _print_group(console: Console, group: CauseGroup) -> None:
     if group.example is not None:
         shown = lines(group.example, width)
     else:
-        wording = wording_of(group.clause, group.profile)
+        wording = wording_of(group.clause, group.profile, group.cause)
         print_line(console, f"{group.clause}  {wording.title}", "bold")
         for text in (wording.promise, f"{visible(group.cause)}: first {visible(group.violation.subject)}"):
             _print_folded(console, f"    {text}", "dim", indent="    ")

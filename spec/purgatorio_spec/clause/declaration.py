@@ -47,6 +47,11 @@ OfReading: TypeAlias = Callable[[Run, Reading], Finding]
 Part: TypeAlias = OperationHistory | CheckCall | Reading
 
 
+def _has(names: str, name: str) -> bool:
+    """Whether the list has the name. An empty list has all names, and each list has the empty name."""
+    return not names or not name or name in names.replace(",", "").split()
+
+
 def _several(said: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(said.get(name, "").split())
 
@@ -59,11 +64,13 @@ class Wording(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A sentence and its formula. `profiles`: the profiles that have the rule, or "" for all."""
+    """A sentence and its formula. `profiles`: the profiles that have the rule, or "" for all. `causes`: the causes of
+    the violations that break the rule, or "" for all of its clause."""
 
     sentence: str
     formula: str
     profiles: str = ""
+    causes: str = ""
 
     def __str__(self) -> str:
         return f"({self.profiles}) {self.sentence}" if self.profiles else self.sentence
@@ -105,7 +112,7 @@ class Clause:
         self.group: Final[str] = said.get("group", "")
         self.title: Final[str] = said["title"]
         self.rules: Final = [Rule(*one) for one in said["rules"]]
-        self.wording: Final = Wording(self.title, as_promise(map(str, self.rules)))
+        self.wording: Final = self.wording_in("")
         self.words: Final[Sequence[tuple[str, str]]] = said.get("words", ())
         self.example: Final[str] = said["example"]
         self.occasion: Final[str] = said["occasion"]
@@ -120,10 +127,11 @@ class Clause:
         """The judging functions of the clause, by the kind of part that they judge."""
         self.fast_rule: FastRule | None = None
 
-    def wording_in(self, profile: str) -> Wording:
-        """The title, and the sentences of the profile's rules. Without a known profile, the sentences of all rules."""
-        mine = (one for one in self.rules if not one.profiles or profile in one.profiles.split(", "))
-        return Wording(self.title, as_promise(one.sentence for one in mine)) if profile else self.wording
+    def wording_in(self, profile: str, cause: str = "") -> Wording:
+        """The title, and the sentences of the profile's rules. Without a known profile, the sentences of all rules.
+        With a cause, only the sentences of the rules that a violation with this cause breaks."""
+        shown = (one for one in self.rules if _has(one.profiles, profile) and _has(one.causes, cause))
+        return Wording(self.title, as_promise(one.sentence if profile else str(one) for one in shown))
 
     def of_operation(self, judge: OfOperation) -> OfOperation:
         self.judges[OperationHistory] = judge

@@ -121,7 +121,7 @@ class Counterexample:
 
     @property
     def wording(self) -> Wording:
-        return wording_of(self.violation.clause, self.profile)
+        return wording_of(self.violation.clause, self.profile, self.violation.cause)
 
     @property
     def start_t(self) -> int:

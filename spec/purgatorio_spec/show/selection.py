@@ -227,10 +227,11 @@ def wordings(profiles: Iterable[str]) -> dict[str, Wording]:
     return found
 
 
-def wording_of(clause: str, profile: str) -> Wording:
-    """The title and the sentences of a clause for a run of the profile. For a log, in the words of its requests."""
+def wording_of(clause: str, profile: str, cause: str = "") -> Wording:
+    """The title and the sentences of a clause for a run of the profile. For a log, in the words of its requests. With
+    a cause, the sentences that a violation with this cause breaks."""
     if profile in WORDINGS_BY_PROFILE:
         return WORDINGS_BY_PROFILE[profile][clause]
     if profile == LOG_PROFILE and clause in LOG_CLAUSES:
         return Wording(CLAUSES[clause].title, f"Each request is {LOG_CLAUSES[clause]}.")
-    return CLAUSES[clause].wording_in(profile)
+    return CLAUSES[clause].wording_in(profile, cause)
