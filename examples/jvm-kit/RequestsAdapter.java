@@ -2,15 +2,13 @@
 
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import purgatorio.kit.CountsKeys;
 import purgatorio.kit.Factory;
 import purgatorio.kit.Kit;
 import purgatorio.kit.OperationHooks;
 import purgatorio.kit.Promises;
 import purgatorio.kit.PurgatoryUnderTest;
-import purgatorio.kit.TimerUnderTest;
 
-public final class RequestsAdapter implements Factory {
+public final class RequestsAdapter extends Factory {
   private static final class Operation extends Requests.Request {
     final OperationHooks hooks;
 
@@ -60,7 +58,7 @@ public final class RequestsAdapter implements Factory {
   @Override
   public PurgatoryUnderTest<?> purgatory(boolean virtual, long nowNs) {
     Told requests = new Told();
-    return new CountsKeys<Operation>() {
+    return new PurgatoryUnderTest<Operation>() {
       @Override
       public Operation operation(OperationHooks hooks, long delayNs) {
         return new Operation(hooks, delayNs);
@@ -82,11 +80,6 @@ public final class RequestsAdapter implements Factory {
       }
 
       @Override
-      public List<Operation> cancelForKey(String key) {
-        throw new UnsupportedOperationException("cancel-key is not declared");
-      }
-
-      @Override
       public Long watched() {
         return requests.waiting.values().stream().mapToLong(List::size).sum();
       }
@@ -102,11 +95,6 @@ public final class RequestsAdapter implements Factory {
       }
 
       @Override
-      public void advanceTo(long nowNs) {
-        throw new UnsupportedOperationException("it goes by the machine's clock");
-      }
-
-      @Override
       public void settle() throws InterruptedException {
         TimeUnit.MILLISECONDS.sleep(100);
       }
@@ -116,11 +104,6 @@ public final class RequestsAdapter implements Factory {
         requests.close();
       }
     };
-  }
-
-  @Override
-  public TimerUnderTest<?> timer(boolean virtual, long nowNs) {
-    throw new UnsupportedOperationException("no timer is declared");
   }
 
   public static void main(String[] arguments) throws Exception {

@@ -2,15 +2,13 @@
 
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import purgatorio.kit.CountsKeys;
 import purgatorio.kit.Factory;
 import purgatorio.kit.Kit;
 import purgatorio.kit.OperationHooks;
 import purgatorio.kit.Promises;
 import purgatorio.kit.PurgatoryUnderTest;
-import purgatorio.kit.TimerUnderTest;
 
-public final class ToyAdapter implements Factory {
+public final class ToyAdapter extends Factory {
   private static final ToyPurgatory.Bug BUG = ToyPurgatory.Bug.valueOf(System.getProperty("bug", "NONE"));
 
   /** An operation whose callbacks are handed on to the kit. */
@@ -62,7 +60,7 @@ public final class ToyAdapter implements Factory {
             ((ToyAdapter.Operation) operation).hooks.timerAdd(() -> super.arm(operation));
           }
         };
-    return new CountsKeys<>() {
+    return new PurgatoryUnderTest<>() {
       @Override
       public Operation operation(OperationHooks hooks, long delayNs) {
         return new Operation(hooks, delayNs);
@@ -105,11 +103,6 @@ public final class ToyAdapter implements Factory {
       }
 
       @Override
-      public void advanceTo(long now) {
-        throw new UnsupportedOperationException("it goes by the machine's clock");
-      }
-
-      @Override
       public void settle() throws InterruptedException {
         TimeUnit.MILLISECONDS.sleep(100);
       }
@@ -119,11 +112,6 @@ public final class ToyAdapter implements Factory {
         toy.close();
       }
     };
-  }
-
-  @Override
-  public TimerUnderTest<?> timer(boolean virtual, long nowNs) {
-    throw new UnsupportedOperationException("no timer is declared");
   }
 
   public static void main(String[] arguments) throws Exception {

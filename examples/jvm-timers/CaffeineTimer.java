@@ -9,7 +9,7 @@ import purgatorio.kit.TimerUnderTest;
  * com.github.ben-manes.caffeine:caffeine, entries that expire. "Each entry should be automatically removed from the cache once
  * a duration has elapsed", when maintenance comes to it; an entry that was invalidated does not expire.
  */
-public final class CaffeineTimer implements TimerUnderTest<CaffeineTimer.Entry> {
+public final class CaffeineTimer extends TimerUnderTest<CaffeineTimer.Entry> {
   /** A task as a key, and its duration. */
   static final class Entry {
     final Runnable task;
@@ -44,11 +44,6 @@ public final class CaffeineTimer implements TimerUnderTest<CaffeineTimer.Entry> 
   @Override
   public Boolean cancel(Entry entry) {
     return cache.asMap().remove(entry) != null;
-  }
-
-  @Override
-  public Long size() {
-    return null;
   }
 
   @Override

@@ -4,7 +4,7 @@ import java.util.concurrent.TimeUnit;
 import purgatorio.kit.TimerUnderTest;
 
 /** The JDK's. "Delayed tasks execute no sooner than they are enabled, but without any real-time guarantees". */
-public final class JdkTimer implements TimerUnderTest<ScheduledFuture<?>> {
+public final class JdkTimer extends TimerUnderTest<ScheduledFuture<?>> {
   private final ScheduledThreadPoolExecutor executor = new ScheduledThreadPoolExecutor(2);
 
   @Override
@@ -15,11 +15,6 @@ public final class JdkTimer implements TimerUnderTest<ScheduledFuture<?>> {
   @Override
   public Boolean cancel(ScheduledFuture<?> task) {
     return task.cancel(false);
-  }
-
-  @Override
-  public Long size() {
-    return null;
   }
 
   @Override

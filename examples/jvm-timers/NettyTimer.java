@@ -4,7 +4,7 @@ import java.util.concurrent.TimeUnit;
 import purgatorio.kit.TimerUnderTest;
 
 /** io.netty:netty-common. "True if the cancellation completed successfully, otherwise false" (Timeout.cancel). */
-public final class NettyTimer implements TimerUnderTest<Timeout> {
+public final class NettyTimer extends TimerUnderTest<Timeout> {
   private final HashedWheelTimer timer = new HashedWheelTimer(1, TimeUnit.MILLISECONDS, 512);
 
   @Override

@@ -2,7 +2,6 @@ import java.util.function.Supplier;
 import purgatorio.kit.Factory;
 import purgatorio.kit.Kit;
 import purgatorio.kit.Promises;
-import purgatorio.kit.PurgatoryUnderTest;
 import purgatorio.kit.TimerUnderTest;
 
 /** The main method of an adapter that has a timer, by the machine's clock, and nothing else. */
@@ -21,10 +20,6 @@ final class OneTimer {
   static void run(Promises promises, Supplier<TimerUnderTest<?>> make, String[] arguments) throws Exception {
     Factory factory =
         new Factory() {
-          @Override
-          public PurgatoryUnderTest<?> purgatory(boolean virtual, long nowNs) {
-            throw new UnsupportedOperationException("no purgatory is declared");
-          }
 
           @Override
           public TimerUnderTest<?> timer(boolean virtual, long nowNs) {

@@ -7,7 +7,7 @@ import purgatorio.kit.TimerUnderTest;
  * org.apache.pekko:pekko-actor. "Schedules a Runnable to be run once with a delay, i.e. a time period that has to pass before
  * the runnable is executed". "Returns true if the cancellation was successful" (Cancellable.cancel).
  */
-public final class PekkoTimer implements TimerUnderTest<Cancellable> {
+public final class PekkoTimer extends TimerUnderTest<Cancellable> {
   private final ActorSystem system = ActorSystem.create("timers");
 
   @Override
@@ -18,11 +18,6 @@ public final class PekkoTimer implements TimerUnderTest<Cancellable> {
   @Override
   public Boolean cancel(Cancellable task) {
     return task.cancel();
-  }
-
-  @Override
-  public Long size() {
-    return null;
   }
 
   @Override

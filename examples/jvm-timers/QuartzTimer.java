@@ -18,7 +18,7 @@ import purgatorio.kit.TimerUnderTest;
  * org.quartz-scheduler:quartz, jobs in memory. Its clock is the wall clock in milliseconds, and it waits while more
  * than 2 ms are left: nothing promises how exact it is, so no bound is declared. "True if the Job was found and deleted" (Scheduler.deleteJob).
  */
-public final class QuartzTimer implements TimerUnderTest<JobKey> {
+public final class QuartzTimer extends TimerUnderTest<JobKey> {
   private static final Map<JobKey, Runnable> TASKS = new ConcurrentHashMap<>();
   private final Scheduler scheduler;
 
@@ -58,11 +58,6 @@ public final class QuartzTimer implements TimerUnderTest<JobKey> {
   @Override
   public Boolean cancel(JobKey key) throws SchedulerException {
     return scheduler.deleteJob(key);
-  }
-
-  @Override
-  public Long size() {
-    return null;
   }
 
   @Override

@@ -7,7 +7,6 @@ import org.apache.kafka.server.purgatory.DelayedOperation;
 import org.apache.kafka.server.purgatory.DelayedOperationKey;
 import org.apache.kafka.server.purgatory.DelayedOperationPurgatory;
 import org.apache.kafka.server.util.timer.TimerTask;
-import purgatorio.kit.CountsKeys;
 import purgatorio.kit.Factory;
 import purgatorio.kit.Kit;
 import purgatorio.kit.OperationHooks;
@@ -15,7 +14,7 @@ import purgatorio.kit.Promises;
 import purgatorio.kit.PurgatoryUnderTest;
 import purgatorio.kit.TimerUnderTest;
 
-public final class KafkaJava implements Factory {
+public final class KafkaJava extends Factory {
   private static final int PURGE_INTERVAL = 10;
 
   private record Key(String keyLabel) implements DelayedOperationKey {}
@@ -84,7 +83,7 @@ public final class KafkaJava implements Factory {
           return due;
         },
         timer.tasks());
-    return new CountsKeys<>() {
+    return new PurgatoryUnderTest<>() {
       @Override
       public Operation operation(OperationHooks hooks, long delayNs) {
         return new Operation(hooks, delayNs);
@@ -164,7 +163,7 @@ public final class KafkaJava implements Factory {
     HookedTimer timer = new HookedTimer((task, add) -> add.run());
     time.runs(() -> timer.advanceClock(virtual ? 0 : 200), timer.tasks());
     time.reapInRealTime();
-    return new TimerUnderTest.Driven<Task>() {
+    return new TimerUnderTest<Task>() {
       @Override
       public Task add(Runnable task, long delayNs) {
         return addAgain(new Task(task, delayNs), delayNs);

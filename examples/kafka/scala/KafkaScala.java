@@ -4,7 +4,6 @@ import java.lang.reflect.Method;
 import java.util.List;
 import java.util.function.BiConsumer;
 import kafka.server.DelayedOperationPurgatory;
-import purgatorio.kit.CountsKeys;
 import purgatorio.kit.Factory;
 import purgatorio.kit.Kit;
 import purgatorio.kit.OperationHooks;
@@ -13,7 +12,7 @@ import purgatorio.kit.PurgatoryUnderTest;
 import purgatorio.kit.TimerUnderTest;
 import scala.collection.JavaConverters;
 
-public final class KafkaScala implements Factory {
+public final class KafkaScala extends Factory {
   private static final int PURGE_INTERVAL = 10;
 
   /** An operation whose callbacks are handed on to the kit. */
@@ -78,7 +77,7 @@ public final class KafkaScala implements Factory {
         },
         timer.tasks());
     Method delayed = method("numDelayed", "delayed");
-    return new CountsKeys<>() {
+    return new PurgatoryUnderTest<>() {
       @Override
       public Operation operation(OperationHooks hooks, long delayNs) {
         return new Operation(hooks, delayNs);
@@ -173,7 +172,7 @@ public final class KafkaScala implements Factory {
     HookedTimer timer = new HookedTimer((task, add) -> add.run());
     time.runs(() -> timer.advanceClock(virtual ? 0 : 200), timer.tasks());
     time.reapInRealTime();
-    return new TimerUnderTest.Driven<Task>() {
+    return new TimerUnderTest<Task>() {
       @Override
       public Task add(Runnable task, long delayNs) {
         return addAgain(new Task(task, delayNs), delayNs);

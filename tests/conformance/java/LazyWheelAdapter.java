@@ -1,13 +1,11 @@
 import purgatorio.kit.*;
 
-public final class LazyWheelAdapter implements Factory {
-  @Override public PurgatoryUnderTest<?> purgatory(boolean virtual, long nowNs) { throw new UnsupportedOperationException(); }
+public final class LazyWheelAdapter extends Factory {
   @Override public TimerUnderTest<?> timer(boolean virtual, long nowNs) {
     LazyWheel wheel = new LazyWheel();
     return new TimerUnderTest<LazyWheel.Task>() {
       public LazyWheel.Task add(Runnable task, long delayNs) { return wheel.add(task, delayNs); }
       public Boolean cancel(LazyWheel.Task handle) { return handle.take(); }
-      public Long size() { return null; }
       public void close() { wheel.close(); }
     };
   }

@@ -4,7 +4,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import purgatorio.kit.Factory;
 import purgatorio.kit.Kit;
 import purgatorio.kit.Promises;
-import purgatorio.kit.PurgatoryUnderTest;
 import purgatorio.kit.TimerUnderTest;
 
 /**
@@ -12,7 +11,7 @@ import purgatorio.kit.TimerUnderTest;
  * write of one line), dies; moved (what is added again while time puts it back is there twice), forgets (what is added
  * again while its run begins is removed with it), again (neither).
  */
-public final class LineCases implements Factory {
+public final class LineCases extends Factory {
   private static final String CASE = System.getProperty("case", "clean");
 
   private static final class Task {
@@ -26,7 +25,7 @@ public final class LineCases implements Factory {
   }
 
   /** The tasks are a list that is replaced by another; only in the case clean under a lock. */
-  private static final class Tasks implements TimerUnderTest.Driven<Task> {
+  private static final class Tasks extends TimerUnderTest<Task> {
     private volatile List<Task> tasks = new ArrayList<>();
     private volatile boolean adding;
     private volatile long nowNs;
@@ -140,20 +139,12 @@ public final class LineCases implements Factory {
     }
 
     @Override
-    public void settle() {}
-
-    @Override
     public void close() {}
   }
 
   @Override
   public TimerUnderTest<?> timer(boolean virtual, long nowNs) {
     return new Tasks(nowNs);
-  }
-
-  @Override
-  public PurgatoryUnderTest<?> purgatory(boolean virtual, long nowNs) {
-    throw new UnsupportedOperationException();
   }
 
   public static void main(String[] arguments) throws Exception {

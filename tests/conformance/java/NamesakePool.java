@@ -6,14 +6,9 @@ import java.util.concurrent.TimeUnit;
 import purgatorio.kit.Factory;
 import purgatorio.kit.Kit;
 import purgatorio.kit.Promises;
-import purgatorio.kit.PurgatoryUnderTest;
 import purgatorio.kit.TimerUnderTest;
 
-public final class NamesakePool implements Factory {
-  @Override
-  public PurgatoryUnderTest<?> purgatory(boolean virtual, long nowNs) {
-    throw new UnsupportedOperationException();
-  }
+public final class NamesakePool extends Factory {
 
   @Override
   public TimerUnderTest<?> timer(boolean virtual, long nowNs) {
@@ -27,11 +22,6 @@ public final class NamesakePool implements Factory {
       @Override
       public Boolean cancel(ScheduledFuture<?> task) {
         return task.cancel(false);
-      }
-
-      @Override
-      public Long size() {
-        return null;
       }
 
       @Override

@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
 import purgatorio.kit.TimerUnderTest;
 
 /** The JDK's ScheduledThreadPoolExecutor with `pool` threads. */
-final class JdkExecutor implements TimerUnderTest.Periodic {
+final class JdkExecutor extends TimerUnderTest {
     private final ScheduledThreadPoolExecutor executor;
 
     JdkExecutor(Map options) {
@@ -28,10 +28,6 @@ final class JdkExecutor implements TimerUnderTest.Periodic {
 
     public Boolean cancel(Object handle) {
         return Boolean.valueOf(((Future) handle).cancel(false));
-    }
-
-    public Long size() {
-        return null;
     }
 
     public void close() {

@@ -6,7 +6,7 @@ import java.util.TimerTask;
 import purgatorio.kit.TimerUnderTest;
 
 /** java.util.Timer. Its delays are milliseconds: the plan holds no other. */
-final class JdkTimer implements TimerUnderTest.Periodic {
+final class JdkTimer extends TimerUnderTest {
     private final Timer timer = new Timer("timer", true);
 
     private final boolean restarts;
@@ -49,10 +49,6 @@ final class JdkTimer implements TimerUnderTest.Periodic {
 
     public Boolean cancel(Object handle) {
         return Boolean.valueOf(((TimerTask) handle).cancel());
-    }
-
-    public Long size() {
-        return null;
     }
 
     public void close() {

@@ -11,7 +11,7 @@ import purgatorio.kit.TimerUnderTest;
  * Jetty's schedulers, as Spark shades them: with `jdk_timer` 1 the TimerScheduler on java.util.Timer, which is given whole
  * milliseconds by the plan, else the ScheduledExecutorScheduler.
  */
-final class JettyScheduler implements TimerUnderTest {
+final class JettyScheduler extends TimerUnderTest {
     private final Scheduler scheduler;
 
     JettyScheduler(Map options) throws Exception {
@@ -28,10 +28,6 @@ final class JettyScheduler implements TimerUnderTest {
 
     public Boolean cancel(Object handle) {
         return Boolean.valueOf(((Scheduler.Task) handle).cancel());
-    }
-
-    public Long size() {
-        return null;
     }
 
     public void close() {

@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 import purgatorio.kit.TimerUnderTest;
 
 /** Netty's HashedWheelTimer; its tasks run on its one worker thread. */
-final class NettyWheel implements TimerUnderTest.Driven {
+final class NettyWheel extends TimerUnderTest {
     private final HashedWheelTimer wheel;
 
     NettyWheel(Map options) {

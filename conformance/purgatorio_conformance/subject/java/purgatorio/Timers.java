@@ -5,7 +5,6 @@ import java.util.Map;
 import purgatorio.kit.Factory;
 import purgatorio.kit.Kit;
 import purgatorio.kit.Promises;
-import purgatorio.kit.PurgatoryUnderTest;
 import purgatorio.kit.TimerUnderTest;
 
 /**
@@ -52,7 +51,7 @@ public final class Timers {
         return Long.parseLong((String) options.get(name));
     }
 
-    private static final class Made implements Factory {
+    private static final class Made extends Factory {
         private final String adapter;
         private final Map options;
 
@@ -65,10 +64,6 @@ public final class Timers {
             Class named = Class.forName(adapter);
             return (TimerUnderTest) named.getDeclaredConstructor(new Class[] {Map.class})
                     .newInstance(new Object[] {options});
-        }
-
-        public PurgatoryUnderTest purgatory(boolean virtual, long nowNs) {
-            throw new IllegalStateException("a timer only");
         }
     }
 }

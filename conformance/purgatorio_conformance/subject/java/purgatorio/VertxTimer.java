@@ -7,7 +7,7 @@ import java.util.Map;
 import purgatorio.kit.TimerUnderTest;
 
 /** Vert.x's setTimer and cancelTimer, on `pool` event loops. Its delays are milliseconds: the plan holds no other. */
-final class VertxTimer implements TimerUnderTest {
+final class VertxTimer extends TimerUnderTest {
     private final Vertx vertx;
 
     VertxTimer(Map options) throws Exception {
@@ -35,10 +35,6 @@ final class VertxTimer implements TimerUnderTest {
 
     public Boolean cancel(Object handle) {
         return Boolean.valueOf(vertx.cancelTimer(((Long) handle).longValue()));
-    }
-
-    public Long size() {
-        return null;
     }
 
     public void close() {

@@ -1,15 +1,24 @@
 package purgatorio.kit;
 
-/** Creates the subject of each run. Parts that {@link Promises#can} does not name are never requested. */
-public interface Factory {
+/** Creates the subject of each run. Override what {@link Promises#can} names: the other method is never called. */
+public abstract class Factory {
     /**
      * A purgatory with nothing in it.
      *
      * @param virtual whether time is {@code nowNs} until {@link PurgatoryUnderTest#advanceTo} says otherwise, and not the
      *     machine's
      */
-    PurgatoryUnderTest<?> purgatory(boolean virtual, long nowNs) throws Exception;
+    public PurgatoryUnderTest<?> purgatory(boolean virtual, long nowNs) throws Exception {
+        throw undeclared("purgatory");
+    }
 
     /** A timer with nothing in it; see {@link #purgatory}. */
-    TimerUnderTest<?> timer(boolean virtual, long nowNs) throws Exception;
+    public TimerUnderTest<?> timer(boolean virtual, long nowNs) throws Exception {
+        throw undeclared("timer");
+    }
+
+    /** The error of a declared capability whose method is not overridden. */
+    static UnsupportedOperationException undeclared(String method) {
+        return new UnsupportedOperationException("the promises declare it, so the adapter must override " + method);
+    }
 }

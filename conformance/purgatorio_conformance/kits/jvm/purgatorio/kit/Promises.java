@@ -120,7 +120,7 @@ public final class Promises {
      * {@code cancel}, {@code cancel-key} (with {@code cancel-key-all} where what a key
      * gives back waits under its other keys no more), {@code force}, {@code gauge}, and {@code add-again} or, for tasks
      * that keep their first delay, {@code add-same}; {@code fixed-rate}, {@code fixed-delay} and {@code reset} (see
-     * {@link TimerUnderTest.Periodic} and {@link TimerUnderTest.Resettable}). {@code failing} (callbacks can end with an error) need not be said;
+     * {@link TimerUnderTest}). {@code failing} (callbacks can end with an error) need not be said;
      * see {@link #lacks}.
      */
     public Promises can(String... names) {

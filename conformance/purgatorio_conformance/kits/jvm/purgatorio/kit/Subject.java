@@ -359,28 +359,26 @@ public final class Subject {
 
         private String ofTimer(String name, Map<String, Object> call) throws Exception {
             if ("advance".equals(name)) {
-                driven().advanceTo(number(call, "now_ns"));
+                timer.advanceTo(number(call, "now_ns"));
                 return "";
             }
             String id = (String) call.get("id");
             if ("add".equals(name)) {
                 Object before = handles.get(id);
                 long delayNs = number(call, "delay_ns");
-                handles.put(id, before == null ? timer.add(new Task(id), delayNs) : driven().addAgain(before, delayNs));
+                handles.put(id, before == null ? timer.add(new Task(id), delayNs) : timer.addAgain(before, delayNs));
                 return "";
             }
             if ("repeat".equals(name)) {
                 long firstNs = number(call, "delay_ns");
                 long periodNs = number(call, "period_ns");
-                TimerUnderTest.Periodic<Object> periodic = (TimerUnderTest.Periodic<Object>) timer;
                 boolean rate = "fixed-rate".equals(call.get("kind"));
                 Runnable task = new Task(id);
-                handles.put(id, rate ? periodic.fixedRate(task, firstNs, periodNs) : periodic.fixedDelay(task, firstNs, periodNs));
+                handles.put(id, rate ? timer.fixedRate(task, firstNs, periodNs) : timer.fixedDelay(task, firstNs, periodNs));
                 return "";
             }
             if ("reset".equals(name)) {
-                TimerUnderTest.Resettable<Object> resettable = (TimerUnderTest.Resettable<Object>) timer;
-                Boolean moved = resettable.reset(handles.get(id), number(call, "delay_ns"));
+                Boolean moved = timer.reset(handles.get(id), number(call, "delay_ns"));
                 return moved == null ? "" : out(moved.booleanValue());
             }
             if ("cancel".equals(name)) {
@@ -390,10 +388,6 @@ public final class Subject {
                 return won == null ? "" : out(won.booleanValue());
             }
             throw new IllegalArgumentException("unknown call " + name);
-        }
-
-        private TimerUnderTest.Driven<Object> driven() {
-            return (TimerUnderTest.Driven<Object>) timer;
         }
 
         private final class Task implements Runnable {
@@ -485,7 +479,7 @@ public final class Subject {
         private String sizes() throws Exception {
             Long watched = purgatory == null ? null : purgatory.watched();
             Long delayed = purgatory == null ? timer.size() : purgatory.delayed();
-            Long keys = purgatory instanceof CountsKeys ? ((CountsKeys<?>) purgatory).keys() : null;
+            Long keys = purgatory == null ? null : purgatory.keys();
             return (watched == null ? "" : ",\"watched\":" + watched) + (delayed == null ? "" : ",\"delayed\":" + delayed)
                 + (keys == null ? "" : ",\"keys\":" + keys);
         }
@@ -507,8 +501,8 @@ public final class Subject {
             try {
                 if (purgatory != null) {
                     purgatory.settle();
-                } else if (timer instanceof TimerUnderTest.Driven) {
-                    driven().settle();
+                } else {
+                    timer.settle();
                 }
             } catch (InterruptedException atAGate) {
                 // The driver resumes paused threads.
