@@ -37,8 +37,8 @@ def _count(name: str, plays: int) -> int:
         text=True,
         timeout=_TIMEOUT_S,
         check=False,
-        # Addresses and hashes decide how dictionaries collide: the same in every run.
-        env={**os.environ, "PYTHONHASHSEED": "0"},
+        # Addresses and hashes decide how dictionaries collide, and a first import compiles: the same in every run.
+        env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"},
     )
     found = _TOTAL.search(done.stderr)
     if done.returncode != 0 or found is None:
