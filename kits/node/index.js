@@ -73,6 +73,7 @@ function run(promises, factory) {
       this.turns = new Set(); // names of turns of the event loop that are under way
       this.lanes = new Map(); // number of a lane to its last call
       this.waiting = []; // those that come when there is no name left
+      this.ends = []; // of answers that wait for the end of a turn
       this.under = factory[start.part](this.virtual, start.now_ns ?? 0);
       // Otherwise each such call would end with an error, as if the timer raised it.
       const lost = can.map((name) => start.part === "timer" && TIMER_METHODS[name]).find((name) => name && !this.under[name]);
@@ -95,7 +96,14 @@ function run(promises, factory) {
       } finally {
         this.turns.delete(th);
         this.waiting.shift()?.();
+        this.ends.splice(0).forEach((end) => end());
       }
+    }
+
+    // Whether the answer waits for callbacks that no call made: those without a name yet would seem late.
+    busy(call) {
+      if (!this.virtual && call.m !== "quiesce") return false;
+      return this.waiting.length > 0 || (this.turns.size > 0 && this.held.size === 0);
     }
 
     *within(f, id, body, walk) {
@@ -269,6 +277,7 @@ function run(promises, factory) {
         do { // a timer need not wait for its callbacks
           if (made.open) yield new Promise((ended) => Object.assign(made, { ended }));
           if (this.virtual && call.m !== "quiesce" && this.held.size === 0) yield this.under.settle?.();
+          while (this.busy(call)) yield new Promise((end) => this.ends.push(end));
         } while (made.open);
       } catch (problem) {
         if (!(problem instanceof ToldToFail)) console.error(problem);
@@ -309,7 +318,9 @@ function run(promises, factory) {
       const make = () => here.run(placeOf(call), () => awaiting(run.make(call)));
       // A lane makes one call after the other. Calls inside a paused call belong to no lane.
       const before = call.hold === undefined ? run.lanes.get(call.lane) : undefined;
-      const made = before === undefined ? make() : before.then(make);
+      const meets = !run.virtual && run.gates.length === 0 && unanswered.size > 0;
+      const begin = meets ? () => afterSome().then(make) : make;
+      const made = before === undefined ? begin() : before.then(begin);
       if (call.hold === undefined) run.lanes.set(call.lane, made);
       unanswered.add(made);
       made.finally(() => unanswered.delete(made));
@@ -407,6 +418,11 @@ const flag = (value) => (value === undefined ? {} : { out: Number(value) });
 // Let callbacks meet: one in eight waits for up to a millisecond.
 const dwell = () =>
   Math.random() < 0.125 ? new Promise((over) => setTimeout(over, Math.random())) : undefined;
+
+// Let calls meet: one that comes during another call begins after some of its steps.
+const afterSome = async () => {
+  for (let left = Math.floor(Math.random() * 8); left > 0; left--) await null;
+};
 
 /** Writes the trace format by hand: call, ret, at as in docs/trace-format.md; close writes all of it. */
 class Recorder {

@@ -18,6 +18,8 @@ from purgatorio_conformance.protocol.conversation import Misbehaved
 from purgatorio_conformance.protocol.coverage import looked_for, not_looked_for
 from purgatorio_conformance.protocol.describe import check_description
 from purgatorio_conformance.protocol.driver import command_subjects
+from purgatorio_conformance.recording import record_runs
+from purgatorio_conformance.subject.contract import Subject
 from purgatorio_conformance.subject.plan import MS
 from purgatorio_conformance.suite import gated
 from purgatorio_conformance.suite.contract import Promise
@@ -25,6 +27,7 @@ from purgatorio_conformance.suite.event_loop import VirtualLoop
 from purgatorio_conformance.suite.gated import UNITS, of_purgatory, play
 from purgatorio_conformance.suite.in_process import describe
 from purgatorio_conformance.suite.probe import Probe
+from purgatorio_spec.check import check_files
 from purgatorio_spec.show.text import render
 
 POOL = Path(__file__).parents[2] / "kits" / "node" / "examples" / "pool.js"
@@ -432,16 +435,46 @@ def test_a_pool_in_real_time(mended: bool, tmp_path: Path) -> None:
     assert "up to 3 times each" in looked_for([subject])[0][1]
 
 
+def edited_pool(folder: Path, old: str, new: str) -> Subject:
+    """The pool of the kit for Node, with `new` in the place of `old`."""
+    kit = shutil.copytree(POOL.parents[1], folder / "node", ignore=shutil.ignore_patterns("node_modules"))
+    pool = kit / "examples" / POOL.name
+    text = pool.read_text(encoding="utf-8")
+    assert old in text
+    pool.write_text(text.replace(old, new), encoding="utf-8")
+    (subject,) = command_subjects(("node", str(pool)))
+    return subject
+
+
 @needs_node
 @pytest.mark.parametrize("counted", [0, 1])
 def test_a_unit_that_stayed_free_is_one_unit(counted: int, tmp_path: Path) -> None:
     """After rust-mssql-driver#151: a sweep of idle units counts each of them again. The twin's sweep counts nothing."""
-    kit = shutil.copytree(POOL.parents[1], tmp_path / "node", ignore=shutil.ignore_patterns("node_modules"))
-    pool = kit / "examples" / POOL.name
     release = "release() { this.free += 1; this.dispense();"
-    text = pool.read_text(encoding="utf-8")
-    assert release in text
     sweep = f"setTimeout(() => {{ if (this.free) this.free += {counted}; }}, 100);"
-    pool.write_text(text.replace(release, f"{release} {sweep}"), encoding="utf-8")
-    (subject,) = command_subjects(("node", str(pool)))
+    subject = edited_pool(tmp_path, release, f"{release} {sweep}")
     assert broken(run_of(subject, tmp_path, ops=20)) == ({"O2"} if counted else set())
+
+
+@needs_node
+@pytest.mark.parametrize("late", [False, True])
+def test_two_calls_at_once_get_one_unit(late: bool, tmp_path: Path) -> None:
+    """After Eventra#8994: the count of free units goes down some steps after the look at it. In the twin, it goes down
+    at once. One call after another finds no difference."""
+    take, waits = "this.free -= 1;\n    let request", "await null; await null; await null;"
+    look = "dispense() {\n    const { queue } = this;\n    if (this.free === 0 || queue.length === 0) return;\n    "
+    new = f"{waits} {take}" if late else take.replace("\n", f"\n    {waits}\n")
+    subject = edited_pool(tmp_path, look + take, f"async {look}{new}")
+    assert broken(run_of(subject, tmp_path, ops=400 if late else 60)) == ({"O2"} if late else set())
+
+
+@needs_node
+def test_a_check_that_fails_brings_no_unit(tmp_path: Path) -> None:
+    """It is the adapter's error, and no request that waits on accuses the pool."""
+    check = "checkAndComplete(key) {"
+    subject = edited_pool(tmp_path, check, f"{check} if (key === 'k2') throw new Error(key);")
+    (record,) = record_runs([subject], tmp_path, suffix=".jsonl", ops=20)
+    assert record.failure is not None
+    assert record.failure.kind == "refused"
+    assert record.trace is not None
+    assert broken(check_files([record.trace]).runs[0]) == set()

@@ -218,6 +218,16 @@ def test_async_tasks_that_a_node_timer_does_not_await_overlap(bug: bool, tmp_pat
     assert found(command, "virtual-gates", tmp_path) == ({"T1", "T3"} if bug else set())
 
 
+@pytest.mark.parametrize("bug", [False, True])
+def test_tasks_of_a_node_timer_that_belong_to_no_call_are_not_late(bug: bool, tmp_path: Path) -> None:
+    """As those of a promise that was made by the add. The advance may return first: a call inside a task comes before
+    time moves on. More than 48 tasks may be paused at once. After eliza#20453."""
+    own_turn = "require('node:async_hooks').AsyncResource.bind(() => { task(); }),"
+    command = [*edited("wheel.js", "task.now,", own_turn, tmp_path), *(["--bug"] if bug else [])]
+    assert found(command, "virtual-scope", tmp_path, ops=300) == ({"T3"} if bug else set())
+    assert found(command, "virtual-plan", tmp_path) == ({"T1"} if bug else set())
+
+
 def test_a_new_run_ends_a_task_that_is_not_awaited(tmp_path: Path) -> None:
     """It is paused, and reads the calls. The start of the next run leaves the code of the first."""
     start = {"m": "start", "part": "timer", "time": "virtual", "now_ns": 0, "gates": ["timer_fire"]}

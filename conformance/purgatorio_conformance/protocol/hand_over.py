@@ -4,8 +4,9 @@ The subject chooses the operation that gets a unit. So the driver counts the fre
 operations, and records what the subject owes. In virtual time, the subject comes to rest after each call, or only at
 the end. If it offers `turns`, at most three callbacks of its event loop run after a time-out, then come the next calls,
 and then the other callbacks. In real time, the driver adds a unit at about the moment of a time-out, many times. If the
-unit came before the time-out, the next unit comes later, and otherwise earlier. At the end of a program, a new
-operation must get the free unit, and in real time, the next one must not.
+unit came before the time-out, the next unit comes later, and otherwise earlier. If the subject has two callers, they
+also make two calls at once. At the end of a program, a new operation must get the free unit, and in real time, the next
+one must not.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from typing import Final
 from purgatorio_conformance.protocol.conversation import VirtualClock
 from purgatorio_conformance.protocol.message import (
     Advance,
-    Call,
     Check,
     Description,
     Quiesce,
@@ -50,6 +50,8 @@ _FAR: Final = 16
 """The ratio of a long wait to a short wait."""
 _REAL_FAR_NS: Final = 20_000 * MS
 _REAL: Final = ((_SHORT,), (_SHORT, _LONG), (_SHORT, _SHORT), (_SHORT, _LONG, _LONG))
+_AT_ONCE: Final = ((_LONG, (_UNIT, _LONG)), (_UNIT, (_LONG, _LONG)), ((_LONG, _UNIT),))
+"""Programs of two callers, who make the last two calls at once."""
 _REAL_SHORT_NS: Final = 5 * MS
 _ROUNDS_MOST: Final = 100
 _A_ROUND: Final = 20
@@ -74,11 +76,17 @@ def drive_hand_over(drive: Drive) -> str:
     if not drive.virtual:
         rounds = max(1, min(_ROUNDS_MOST, drive.operations // _A_ROUND))
         aims = {waits: _Aim(rng) for waits in _REAL}
-        for number, waits in enumerate(waits for waits in _REAL for _ in range(rounds)):
-            if not _RealProgram(session, description, number).play(waits, aims[waits]):
+        at_once = _AT_ONCE if description.lanes > 1 else ()
+        real = [one for one in (*_REAL, *at_once) for _ in range(rounds)]
+        for number, steps in enumerate(real):
+            last = number == len(real) - 1
+            if not _RealProgram(session, description, number).play(steps, aims.get(steps), last=last):
                 break
-            drive.tell(number * drive.operations // (rounds * len(_REAL)))
-        return f"{len(_REAL)} programs with a unit at the moment of a time-out, up to {rounds} times each"
+            drive.tell(number * drive.operations // len(real))
+        return (
+            f"{len(_REAL)} programs with a unit at the moment of a time-out"
+            f"{f', and {len(at_once)} with two calls at once' * bool(at_once)}, up to {rounds} times each"
+        )
     can = {*description.capabilities}
     programs = list(_programs(_TURNS if "turns" in can else 0, amounts="amounts" in can))
     some = programs[: drive.operations]
@@ -169,6 +177,12 @@ class _Program:
         return max((self._needs[one] for one in self.waiting()), default=1) - 1
 
     def wait(self, delay_ns: int, units: int = 1) -> None:
+        self._made(self._register(delay_ns, units))
+
+    def unit(self) -> None:
+        self._made(self._check())
+
+    def _register(self, delay_ns: int, units: int = 1) -> Register:
         if self._ends is not None:
             # The new operation may get the unit that another one is owed.
             self._settle()
@@ -177,16 +191,17 @@ class _Program:
         self._waits[name] = self.now_ns + delay_ns
         self._needs[name] = units
         amount = units if "amounts" in self._description.capabilities else None
-        self._made(Register(name, (self._key,), delay_ns, amount), name)
+        return Register(name, (self._key,), delay_ns, amount)
 
-    def unit(self) -> None:
+    def _check(self) -> Check:
         self._units += 1
-        self._made(Check(self._key))
+        return Check(self._key)
 
-    def _made(self, call: Call, *names: str) -> None:
-        number = self._session.ask(call)
-        self._owe([*self.waiting(), *names])
-        while self._session.conversation.is_open(number):
+    def _made(self, *calls: Register | Check) -> None:
+        """Make the calls at once, each by a caller of its own."""
+        numbers = self._session.ask_at_once(calls)
+        self._owe([*self.waiting(), *(call.id for call in calls if isinstance(call, Register))])
+        while any(map(self._session.conversation.is_open, numbers)):
             self._session.hear_on()
 
     def _owe(self, waiting: Sequence[str]) -> None:
@@ -203,7 +218,7 @@ class _Program:
         """Come to rest. Returns whether no operation waits although enough units are free, and each unit went to one
         operation."""
         self._settle()
-        if self.free() < 0:
+        if self.free() < 0 or self._session.conversation.erred:
             return False
         if (waiting := self.waiting()) and self.free() > self._kept():
             # The other operations time out: each that still waits then is owed a unit.
@@ -216,7 +231,8 @@ class _Program:
 
     def _settle(self) -> None:
         self._session.call(Quiesce())
-        if self._ends is not None:
+        # A check that ended with an error has brought no unit.
+        if self._ends is not None and not self._session.conversation.erred:
             self._ends()
             self._ends = None
         served = self._served()
@@ -313,16 +329,19 @@ class _RealProgram(_Program):
     def now_ns(self) -> int:
         return time.monotonic_ns()
 
-    def play(self, waits: Sequence[str], aim: _Aim) -> bool:
-        for step in waits:
-            self.wait(self._short_ns if step == _SHORT else self._far_ns)
-        moment_s = aim.moment_s(min(self._waits.values()) / 1e9)
-        self._session.listen(moment_s - _SPINS_S)
-        while time.monotonic() < moment_s:
-            pass
-        self.unit()
+    def play(self, steps: Sequence[str | tuple[str, ...]], aim: _Aim | None, *, last: bool) -> bool:
+        """With an aim, a unit comes after the steps."""
+        for step in steps:
+            self._made(*map(self._call, [step] if isinstance(step, str) else step))
+        if aim is not None:
+            moment_s = aim.moment_s(min(self._waits.values()) / 1e9)
+            self._session.listen(moment_s - _SPINS_S)
+            while time.monotonic() < moment_s:
+                pass
+            self.unit()
         kept = self.rest()
-        aim.learn(came_in_time=f"{self._key}-0" not in self._session.conversation.expired)
+        if aim is not None:
+            aim.learn(came_in_time=f"{self._key}-0" not in self._session.conversation.expired)
         if kept and self._number % 8 == 0 and not self.waiting():
             if self.free() <= 0:
                 self.unit()
@@ -330,7 +349,13 @@ class _RealProgram(_Program):
         if not (kept and self.end()):
             return False
         self.wait(self._short_ns)
-        return self.rest()
+        # A trace that ended in the middle of the time-out would accuse it.
+        return self.rest() and (not last or (self._passes() and self.rest()))
+
+    def _call(self, step: str) -> Register | Check:
+        if step == _UNIT:
+            return self._check()
+        return self._register(self._short_ns if step == _SHORT else self._far_ns)
 
     def _settle(self) -> None:
         """Wait until no time-out is due and no operation waits while a unit is free. Stop earlier if all threads of the

@@ -603,7 +603,8 @@ class Play:
         calls = {f"lane {lane}": self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)}
         if isinstance(self.program.schedule, Barrier | InTurn):
             if calls:
-                lane = next(iter(calls))
+                # The call that led to a callback may have returned already: the call inside the callback comes first.
+                lane = min(calls, key=lambda one: not calls[one].within)
                 return {lane: calls[lane]}
             # A callback that fails is resumed alone.
             if paused and self.program.fault:

@@ -118,6 +118,17 @@ class Session:
         """Make a call without waiting; returns its number. The caller (`lane`) must have no open call. A paused thread
         must make no other call."""
         number = self.conversation.calls
+        self._channel.say(self._line(call, lane, hold, steps))
+        self._stopped |= isinstance(call, Stop)
+        return number
+
+    def ask_at_once(self, calls: Sequence[Call]) -> list[int]:
+        """Make the calls in one write, each by a caller of its own; returns their numbers."""
+        first = self.conversation.calls
+        self._channel.say(b"\n".join(self._line(call, lane) for lane, call in enumerate(calls)))
+        return [*range(first, self.conversation.calls)]
+
+    def _line(self, call: Call, lane: int, hold: int | None = None, steps: Sequence[int] = ()) -> bytes:
         if not self.conversation.owed:
             self._not_quiet()
         try:
@@ -125,9 +136,7 @@ class Session:
         except Misbehaved as misbehaved:
             raise self.failed(misbehaved.kind, misbehaved.why) from None
         self._note(">", line)
-        self._channel.say(line)
-        self._stopped |= isinstance(call, Stop)
-        return number
+        return line
 
     def start(self, part: Part, gates: tuple[str, ...] = ()) -> None:
         """Begin a run, at the present time of the virtual clock if there is one."""

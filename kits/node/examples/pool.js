@@ -61,6 +61,6 @@ class Pools {
 
 const promises = {
   name: "toy-pool-js", version: "1", profile: "hand-over", unitNs: 1e6, earlyNs: 0, earlyRealNs: 1e6, lateNs: 0,
-  can: ["purgatory", "real-time"],
+  can: ["purgatory", "real-time"], lanes: 2,
 };
 run(promises, { purgatory: () => new Pools() });
