@@ -59,6 +59,7 @@ def test_less_is_promised(name: str) -> None:
         ("CountsAll", "T5"),
         ("Early", "T1"),
         (f"DiesIdle={IDLE.text}", "T3"),
+        ("DropsBucket", "T3"),
     ],
 )
 def test_each_bug_breaks_its_clause_and_repeats(name: str, clause: str) -> None:
@@ -93,6 +94,18 @@ def test_vain_wakes_stand_once_in_the_table() -> None:
     done = explored(f"DiesIdle={IDLE.text}")
     assert "-- the same 22 times more; time passes to " in table(done)
     assert "times more" not in table(done, verbose=True)
+
+
+@pytest.mark.parametrize("early", [0, 2])
+def test_a_timer_that_polls_has_short_programs(early: int) -> None:
+    """Its `late_ns` is small, so a run has few polls. If waits end early, an add comes late, and so does the stop."""
+    assert explored("Polls=add.a.20-wait.20,add.b.0-wait.20,add.c.40", early).verdict is Verdict.PASS
+
+
+def test_all_programs_of_a_timer_that_polls_are_searched() -> None:
+    done = explored("Polls")
+    assert done.verdict is Verdict.PASS, done.exploration
+    assert done.exploration.bound.startswith(f"all 14 small programs; not {IDLE.text}: ")
 
 
 def test_early_time_outs_accuse_no_timer_of_lateness() -> None:

@@ -25,6 +25,8 @@ _EARLY_NS: Final = MS
 _LATE_NS: Final = 500 * MS
 """The bounds, if the adapter has no attributes `early_ns` and `late_ns`. No thread holds up another, because time
 passes only while all threads wait."""
+_DUES_MS: Final = (20, 100, 200, 1_000)
+"""The delay of the first task: round numbers, so that calls come at a tick of the timer."""
 RUNS: Final = " runs"
 SIZE: Final = "size() returned "
 STOP: Final = "stop()"
@@ -51,7 +53,7 @@ class TimerCalls:
             for name, first, *delays in (call.split(".") for call in calls.split(",")):
                 now_ms += int(first) if name == "wait" else 0
                 dues_ms += [now_ms + int(delay_ms) for delay_ms in delays]
-        return max(dues_ms) / 1_000 + 0.1
+        return max(dues_ms) / 1_000 + min(0.1, max(dues_ms) / 10_000)
 
 
 IDLE: Final = TimerCalls("add.a.1000-wait.90000000,add.b.200-", 2.0, extra=True)
@@ -65,29 +67,36 @@ def is_timer(made: object) -> bool:
 
 def programs(made: object) -> Iterator[TimerCalls]:
     """Yield the programs for this adapter, the smallest first: a call; two calls in two threads; two calls in one
-    thread, and one in another. Before, the task `a` is added. The calls come at once, or at the deadline of `a`. The
+    thread, and one in another. Before, the task `a` is added. The calls come at once, or at the deadline of `a`; then
+    the shortest delay is zero. A timer that promises to be punctual gets short delays: if it polls, a run is short. The
     last program is `IDLE`."""
+    late_ns: int = getattr(made, "late_ns", _LATE_NS)
+    due = next((due for due in _DUES_MS if due * MS >= 2 * late_ns), _DUES_MS[-1])
+    for now, then in zip(_pairs(made, due // 5, 2 * due), _pairs(made, 0, 2 * due), strict=True):
+        yield TimerCalls(f"add.a.{due}-{now[0]}-{now[1]}")
+        yield TimerCalls("-".join([f"add.a.{due}", *(calls and f"wait.{due},{calls}" for calls in then)]))
+    yield IDLE
+
+
+def _pairs(made: object, soon: int, later: int) -> list[tuple[str, str]]:
+    """The calls of two threads, with these delays."""
     resets, cancels = hasattr(made, "reset"), hasattr(made, "cancel")
     calls = [
         *(["cancel.a"] if cancels else []),
-        *(["reset.a.2000", "reset.a.200"] if resets else []),
-        "add.b.200",
-        "add.b.2000",
+        *([f"reset.a.{later}", f"reset.a.{soon}"] if resets else []),
+        f"add.b.{soon}",
+        f"add.b.{later}",
     ]
     turns = [
-        *(["cancel.a,add.b.200", "add.b.200,cancel.b"] if cancels else []),
-        *(["reset.a.2000,cancel.a"] if resets and cancels else []),
-        "add.b.2000,add.c.200",
+        *([f"cancel.a,add.b.{soon}", f"add.b.{soon},cancel.b"] if cancels else []),
+        *([f"reset.a.{later},cancel.a"] if resets and cancels else []),
+        f"add.b.{later},add.c.{soon}",
     ]
     pairs = [(one, "") for one in calls]
     pairs += [
         (first, second.replace(".b.", ".c.")) for first, second in combinations_with_replacement(calls, 2)
     ]
-    pairs += [(first, call.replace(".b.", ".d.")) for first in turns for call in calls]
-    for first, second in pairs:
-        yield TimerCalls(f"add.a.1000-{first}-{second}")
-        yield TimerCalls(f"add.a.1000-wait.1000,{first}-{second and f'wait.1000,{second}'}")
-    yield IDLE
+    return pairs + [(first, call.replace(".b.", ".d.")) for first in turns for call in calls]
 
 
 class TimerProgram:
@@ -99,8 +108,9 @@ class TimerProgram:
         self._clocks, self._deadline, self._callee = ForeignClocks(world), world.deadline, world.callee
         self._handles: dict[str, object] = {}
         self._timer = make()
-        self._due_s = TimerCalls(text).due_s
+        self._over_t = round(TimerCalls(text).due_s * 1e9) + getattr(self._timer, "late_ns", _LATE_NS)
         before, *self._callers = text.split("-")
+        self._unmade = sum(calls.count(",") + 1 for calls in text.split("-") if calls)
         self._make(before)
 
     def threads(self) -> list[Callable[[], object]]:
@@ -116,6 +126,7 @@ class TimerProgram:
 
     def _make(self, calls: str) -> None:
         for call in calls.split(","):
+            self._unmade -= 1
             name, task, *delays = call.split(".")
             if name == "wait":
                 self._sleep(int(task) / 1_000)
@@ -123,6 +134,8 @@ class TimerProgram:
             f, delay_ns = f"timer_{name}", int(delays[0]) * MS if delays else None
             c = self._log.call(f, task, delay_ns=delay_ns)
             due_t = None if delay_ns is None else self._log.now_ns() + delay_ns
+            if due_t is not None:
+                self._over_t = max(self._over_t, due_t + getattr(self._timer, "late_ns", _LATE_NS))
             act = self._callee(getattr(self._timer, name))
             said = f"{name}({', '.join([task, *(f'{delay} ms' for delay in delays)])})"
             self._note(said)
@@ -130,7 +143,7 @@ class TimerProgram:
             if name == "add":
                 self._handles[task] = act(delay_ns, self._task(task))
             else:
-                out = act(self._handles[task], *filter(None, [delay_ns]))
+                out = act(self._handles[task], *([] if delay_ns is None else [delay_ns]))
                 self._note(f"{said} returned {out}")
             self._log.ret(f, c, task, deadline_t=due_t, out=int(out) if isinstance(out, bool) else None)
 
@@ -146,7 +159,10 @@ class TimerProgram:
 
     def stop(self) -> None:
         """Stop the timer, when all deadlines are over."""
-        self._sleep(self._due_s + getattr(self._timer, "late_ns", _LATE_NS) / 1e9)
+        late_ns = getattr(self._timer, "late_ns", _LATE_NS)
+        # If waits end early, a thread may stand and make its calls later than planned.
+        while (left_ns := self._over_t - self._log.now_ns()) > 0 or self._unmade:
+            self._sleep(max(left_ns, late_ns, MS) / 1e9)
         if hasattr(self._timer, "size"):
             size: Any = self._callee(self._timer.size)()
             self._note(f"{SIZE}{size}")

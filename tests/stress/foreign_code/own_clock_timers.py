@@ -170,6 +170,56 @@ class DeclaresEarly(Early):
     early_ns = 100_000_000
 
 
+class Polls:
+    """It looks at its buckets every 5 ms, a bucket for each millisecond."""
+
+    late_ns = 10_000_000
+
+    def __init__(self) -> None:
+        self.lock, self.over = threading.Lock(), threading.Event()
+        self.buckets: dict[int, list[Callable[[], None]]] = {}
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def now_ms(self) -> int:
+        return round(time.monotonic() * 1_000)
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> None:
+        with self.lock:
+            self.buckets.setdefault(self.now_ms() + delay_ns // 1_000_000, []).append(task)
+
+    def run(self) -> None:
+        while not self.over.wait(0.005):
+            with self.lock:
+                due = [bucket for bucket in self.buckets if bucket <= self.now_ms()]
+            for bucket in due:
+                self.empty(bucket)
+
+    def empty(self, bucket: int) -> None:
+        while True:
+            with self.lock:
+                if not self.buckets[bucket]:
+                    del self.buckets[bucket]
+                    return
+                task = self.buckets[bucket].pop(0)
+            task()
+
+    def stop(self) -> None:
+        self.over.set()
+        self.thread.join()
+
+
+class DropsBucket(Polls):
+    """A task that comes between the look at the empty bucket and its removal is lost (resque-scheduler#46)."""
+
+    def empty(self, bucket: int) -> None:
+        tasks = self.buckets[bucket]
+        while tasks:
+            tasks.pop(0)()
+        with self.lock:
+            del self.buckets[bucket]
+
+
 class Virtual(Sound):
     def advance(self, by_ns: int) -> None:
         raise AssertionError("the clock of the explorer moves")
