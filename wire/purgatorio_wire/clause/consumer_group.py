@@ -193,7 +193,7 @@ def consumer_groups(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 @dataclass(slots=True)
 class _Member:
     """`told`: the last assignment of the member; `held`: the partitions that it may own; `revokes`: the heartbeat since
-    which it must revoke some of them."""
+    which it must revoke some of them, or (a classic member) join again."""
 
     heard: Exchange
     rebalance_ns: int
@@ -342,11 +342,7 @@ class _Group:
             about = f": the epoch of the member is {member.epoch}"
             yield error_is("G15", "wrong-argument-accepted", one, error, FENCED_EPOCH, about)
         elif error:
-            why = (
-                "the member joins"
-                if member is None
-                else f"the epoch is {member.epoch}, and the last heartbeat was in time"
-            )
+            why = "the member joins" if member is None else f"heard in time, in epoch {member.epoch}"
             yield broken("G15", "removed-too-early", one, f"no error: {why}", named(error))
         else:
             again = member is not None and 0 < epoch < member.epoch
@@ -369,18 +365,21 @@ class _Group:
             allowed, now = f"an epoch of at least {member.epoch}", one.generation
             yield checked("G14", "epoch-goes-back", one, now >= member.epoch, allowed, f"epoch {now}")
             member.heard, member.epoch, member.told, member.held = one, now, frozenset(), frozenset()
+            member.revokes = None
         elif member is not None and one.number != member.epoch:
             yield answered_with("G15", "wrong-argument-accepted", one, error, ILLEGAL_GENERATION)
         elif member is not None and error in (0, REBALANCING):
             yield kept("G15", "removed-too-early")
-            member.heard = one
+            member.heard, member.revokes = one, member.revokes or (one if error else None)
             if one.api == SYNC and not error:
                 yield from self._assigned(member, one)
                 yield from self._given(one, one.ended_t)
         elif member is not None and one.ended_t < self._outs(member)[0]:
-            yield broken(
-                "G15", "removed-too-early", one, "no error: the member is in the group", named(error)
-            )
+            allowed = "no error: the member is in the group"
+            yield broken("G15", "removed-too-early", one, allowed, named(error))
+        elif member is not None and error == UNKNOWN_MEMBER:
+            yield kept("G15", "not-removed")
+            yield from self._gone(name, one)
 
     def _invalid(self, body: Body, epoch: int) -> bool:
         """Whether a field has a value that no heartbeat may have, or lacks a value that a first heartbeat needs."""
@@ -600,10 +599,8 @@ class _Group:
             self.starts = {}
             if name not in self.members and returns is None:
                 yield from self._changes(one, topics)
-            rebalance_ns, former = (
-                integer(one.body, "rebalance_timeout_ms") * MS,
-                returns or self.members.get(name),
-            )
+            rebalance_ns = integer(one.body, "rebalance_timeout_ms") * MS
+            former = returns or self.members.get(name)
             self.members[name] = _Member(
                 one, rebalance_ns, instance=text(one.body, "instance_id"), topics=topics,
                 said={} if former is None else former.said,
@@ -644,11 +641,9 @@ class _Group:
             for name, other in [*self.members.items()]:
                 common = new & other.held if other is not member else ()
                 if common and one.ended_t < self._outs(other)[0]:
+                    allowed = "only partitions that no other member owns"
                     seen = f"{len(common)} partitions that another member owns and has not revoked"
-                    events = other.heard.events
-                    yield broken(
-                        "G14", "two-owners", one, "only partitions that no other member owns", seen, *events
-                    )
+                    yield broken("G14", "two-owners", one, allowed, seen, *other.heard.events)
                 elif common:
                     yield from self._put_out(other, self._out_by(other, one.answer_t, one.ended_t))
                     yield from self._gone(name, one)
@@ -717,7 +712,7 @@ class _Group:
         members = self.members.values()
         if one is not None:
             waits = any(items(one.got, "status"))  # the first assignment of a streams group is delayed
-            if waits or any(x.held != x.told or x.heard.t < one.t - IDLE_NS for x in members):
+            if waits or any(x.revokes or x.heard.t < one.t - IDLE_NS for x in members):
                 self.since_t = max(self.since_t, one.ended_t)
             told, epochs = [x.told for x in members], {x.epoch for x in members}
             all_given = size == len(frozenset().union(*told)) and (self.shares or size == sum(map(len, told)))
@@ -747,12 +742,8 @@ class _Group:
         """Whether members with one subscription share the partitions of each topic (range), or all partitions
         (uniform), equally. Each member votes for an assignor when it joins."""
         votes = self._votes.most_common()
-        if (
-            self.shares
-            or not votes
-            or (len(votes) > 1 and votes[0][1] == votes[1][1])
-            or len(self.subscribed) > 1
-        ):
+        tie = len(votes) > 1 and votes[0][1] == votes[1][1]
+        if self.shares or not votes or tie or len(self.subscribed) > 1:
             return
         of = {x.id if votes[0][0] == RANGE else "" for x in self._named()}
         sizes = [[sum(not x or x == topic for topic, _ in y.told) for y in self.members.values()] for x in of]

@@ -64,7 +64,7 @@ from purgatorio_wire.trace.record import Body
 OF_TOPIC: Final = 2
 """The resource type of a topic, for its settings."""
 SET, DELETE, APPEND, SUBTRACT = range(4)
-OUT_OF_RANGE, UNKNOWN, NO_LEADER, TIMED_OUT, EXISTS, NOT_NEEDED = 1, 3, 5, 7, 36, 84
+OUT_OF_RANGE, UNKNOWN, NO_LEADER, TIMED_OUT, EXISTS, FORBIDDEN, NOT_NEEDED = 1, 3, 5, 7, 36, 44, 84
 NOT_PREFERRED: Final = 80
 """PREFERRED_LEADER_NOT_AVAILABLE: the controller does not know yet that the replica is back."""
 INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION, INVALID_PLACEMENT = 17, 37, 38, 39
@@ -577,7 +577,11 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 if offset != log.most_end(one.answer_t):
                     continue
             error, low = integer(said, "error_code"), integer(said, "low_watermark", -1)
-            if said is None or error in EXCUSED:
+            held = topics.topics[part.topic].settings(one, bounds.declared.late_topics_ms * MS)
+            if said is not None and all(x.get(THE_LIST) == "compact" for x in held):
+                about = ": the topic is compacted, and no records of it are deleted"
+                yield answered_with("D1", "compacted", one, error, FORBIDDEN, about, BUSY - {FORBIDDEN})
+            elif said is None or error in EXCUSED:
                 yield undecided("D1", f"{named(error)}: {EXCUSED.get(error, 'not answered')}")
             elif offset > log.most_end(one.answer_t):
                 about = f": offset {offset} is beyond the end of the log"

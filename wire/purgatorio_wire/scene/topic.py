@@ -252,20 +252,22 @@ async def wrong_topics(play: Play) -> None:
         await play.pause(100)
 
 
-@scene("topics", "M1 forbidden-accepted, M1 append-time")
+@scene("topics", "M1 forbidden-accepted, M1 append-time, D1 compacted")
 async def topic_settings(play: Play) -> None:
     """One topic has a limit for batches: a smaller batch is accepted, a larger one is refused. Two batches for one
     partition are refused, beside a good one of another topic. Then the limit is altered, and altered again. A change
     with validate_only has no effect. One topic gives records the time of their append. A compacted topic refuses
-    records without keys. One topic has no settings at first. Then a value is appended to the default of a list, the
-    default is subtracted, and the setting is deleted. Each of these requests also names another topic, with an invalid
-    change, and an unknown topic."""
+    records without keys, and DeleteRecords. One topic has no settings at first. Then a value is appended to the default
+    of a list, the default is subtracted, and the setting is deleted. Each of these requests also names another topic,
+    with an invalid change, and an unknown topic."""
     beside, describes = await play.topic(), play.offers("describe_configs")
     alters = play.offers("incremental_alter_configs") and describes
     for setting, value, changes in SETTINGS:
         topic, writer = await play.topic(configs={setting: value} if value else {}), await play.open("writer")
         for size in (20, SMALL_BATCH):
             await play.ask_all(play.produce(writer, topic, acks=-1, size=size, records=2))
+        if play.offers("delete_records", "D1"):
+            await play.ask_all(play.delete_records(writer, [(topic, 0, 0)]))
         if play.offers("produce", least=BATCHES_COUNT):
             await play.ask_all(play.produce(writer, topic, beside, acks=-1, twice=topic))
         if describes and changes:
