@@ -402,12 +402,13 @@ class _Group:
                 yield from self._taken(text(one.body, "member_id"), epoch, one)
         elif epoch != JOINS:
             yield answered_with("G11", "not-fenced", one, one.error, FENCED_ID)
-        elif not holder.away:
-            yield answered_with("G11", "not-refused", one, one.error, IN_USE, f": {name} has the instance id")
-        elif one.error:
-            yield answered_with("G11", "instance-id-refused", one, one.error, 0, f": {name} is away")
         else:
-            settled = self.change is None and holder.held == holder.told
+            cause, wanted = ("instance-id-refused", 0) if holder.away else ("not-refused", IN_USE)
+            about = f": {name} {'is away' if holder.away else 'has the instance id'}"
+            yield answered_with("G11", cause, one, one.error, wanted, about)
+            if one.error:
+                return
+            settled = holder.away and self.change is None and holder.held == holder.told
             del self.members[name]
             yield from self._taken(text(one.body, "member_id"), epoch, one, holder)
             told, now = assignment(one.got), integer(one.got, "member_epoch")
