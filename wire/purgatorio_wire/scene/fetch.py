@@ -418,19 +418,19 @@ async def idempotent(play: Play) -> None:
 
 async def _drawn_batches(play: Play) -> None:
     """One producer appends to two partitions: the next batch, a former batch again, a batch out of sequence, a batch of
-    the next epoch, which begins with 0 or with another sequence number, and a batch of the former epoch."""
+    the next epoch, which begins with 0, the next number or another one, and a batch of the former epoch."""
     topic, rng = await play.topic(partitions=2), play.rng
     conns = [await play.open("writer") for _ in range(2)]
     begins = Written(*await new_producer(play, conns[0]), 0)
     taken: tuple[list[tuple[Written, int]], ...] = [], []
     for way in rng.choices(
-        ("next", "again", "aside", "raises", "jumps", "former"), (6, 4, 2, 2, 2, 3), k=BATCHES
+        ("next", "again", "aside", "raises", "jumps", "runs on", "former"), (6, 4, 2, 2, 2, 2, 3), k=BATCHES
     ):
         number, records = rng.randrange(2), rng.randint(1, 3)
         last, count = taken[number][-1] if taken[number] else (begins, 0)
         due, epoch = last.base_sequence + count, last.producer_epoch
         written = Written(
-            begins.producer_id, epoch + (way in ("raises", "jumps")), 0 if way == "raises" else due
+            begins.producer_id, epoch + (way in ("raises", "jumps", "runs on")), 0 if way == "raises" else due
         )
         if way == "again" and taken[number]:
             written, records = rng.choice(taken[number][-KNOWN:])
