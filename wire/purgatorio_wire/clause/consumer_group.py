@@ -574,9 +574,8 @@ class _Group:
                 continue
             member, error = self.members.get(name), integer(answer, "error_code")
             if member is None:
-                yield error_is(
-                    "G15", "unknown-member", one, error, self._for_strangers(0, NO_GROUP), NO_MEMBER
-                )
+                may = self._for_strangers(0, NO_GROUP)
+                yield error_is("G15", "unknown-member", one, error, may, NO_MEMBER)
             elif not member.away and one.ended_t < self._outs(member)[0]:
                 wanted = 0 if epoch == member.epoch else STALE
                 cause = "wrong-argument-accepted" if wanted else "refused"

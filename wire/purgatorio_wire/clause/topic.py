@@ -579,17 +579,14 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             error, low = integer(said, "error_code"), integer(said, "low_watermark", -1)
             held = topics.topics[part.topic].settings(one, bounds.declared.late_topics_ms * MS)
             if said is not None and all(x.get(THE_LIST) == "compact" for x in held):
-                about = ": the topic is compacted, and no records of it are deleted"
-                yield answered_with("D1", "compacted", one, error, FORBIDDEN, about, BUSY - {FORBIDDEN})
+                about, excused = ": the topic is compacted", BUSY - {FORBIDDEN}
+                yield answered_with("D1", "compacted", one, error, FORBIDDEN, about, excused)
             elif said is None or error in EXCUSED:
                 yield undecided("D1", f"{named(error)}: {EXCUSED.get(error, 'not answered')}")
-            elif offset > log.most_end(one.answer_t):
-                about = f": offset {offset} is beyond the end of the log"
-                yield error_is("D1", "beyond-the-end", one, error, OUT_OF_RANGE, about)
-            elif offset < 0:
-                yield answered_with(
-                    "D1", "negative-offset", one, error, OUT_OF_RANGE, f": {offset} is not a valid offset"
-                )
+            elif not 0 <= offset <= log.most_end(one.answer_t):
+                cause = "negative-offset" if offset < 0 else "beyond-the-end"
+                about = f": the log has no offset {offset}"
+                yield answered_with("D1", cause, one, error, OUT_OF_RANGE, about)
             elif offset < log.low_at(one.t):  # it stays
                 least, most = log.start(one.t, one.answer_t)
                 right, seen = not error and least <= low <= most, f"{named(error)}, low watermark {low}"

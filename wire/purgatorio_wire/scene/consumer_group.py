@@ -207,10 +207,8 @@ class Classic(Consumer):
             }  # fmt: skip
             got = await play.ask(self.conn, "sync_group", asked)
             parts = embedded(text(got.body, "assignment"), numbered=True).get(self.topic, ())
-            self.assigned, error = (
-                frozenset((self.play.broker.ids[self.topic], at) for at in parts),
-                codes(got.body),
-            )
+            self.assigned = frozenset((play.broker.ids[self.topic], at) for at in parts)
+            error = codes(got.body)
         return error
 
     async def leave(self) -> None:
