@@ -415,7 +415,7 @@ async def migrated(play: Play) -> None:
         await modern.beat()
         if await second.beat() == UNKNOWN_MEMBER:
             break
-    now = await settled([first, modern], now)
+    now = await settled([first, modern], await settled([modern], now))
     await modern.leave()
     now = await settled([first, modern], await settled([first], now))
     await first.leave()
