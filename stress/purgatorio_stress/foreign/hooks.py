@@ -156,11 +156,15 @@ class Hooks:
             "_pg_vars": self.attributes, "_pg_spread": self.spread, "_pg_with": self.entering,
             "_pg_over": self.over, "_pg_test": self.look, "_pg_change": self.change,
             "_pg_read": self.read_name, "_pg_write": self.write_name, "_pg_turn": self._world.turn,
+            "_pg_binds": self.binds,
             "_pg_scope": _Variables, "_pg_slice": slice, "_pg_class": self.numbered, "id": self._world.identity,
         }  # fmt: skip
 
     def numbered(self, kind: T) -> T:
         """Let the objects of a class have a hash that is equal in every run, because the order of a set is seen."""
+        if is_a(kind, type) and issubclass(kind, type) and vars(kind).get("__hash__", kind) is None:
+            self._world.uncontrolled.add(f"{kind.__name__}, a metaclass without a hash")
+            type.__setattr__(kind, "__hash__", type.__hash__)
         if is_a(kind, type) and kind.__hash__ is _BY_ADDRESS:
             identity = self._world.identity
             type.__setattr__(kind, "__hash__", lambda thing: identity(thing))
@@ -334,7 +338,9 @@ class Hooks:
                 for base in kind.__mro__ if kind not in (type, ModuleType, super) else ():
                     if name in vars(base):
                         if base in _CONTAINER_SET:
-                            plan = READ if name in _READS and base is not defaultdict else WRITE
+                            # The `__missing__` of a dict adds an item.
+                            adds = name == "__getitem__" and hasattr(kind, "__missing__")
+                            plan = READ if name in _READS and base is not defaultdict and not adds else WRITE
                         elif is_rewritten(vars(base)[name]) or reach.is_ours(vars(base)[name]):
                             plan = _NOTHING
                         break
@@ -405,8 +411,7 @@ class Hooks:
             plan = self._plan(thing, "__getitem__")
             self._enter(thing, "__getitem__", READ)
             if plan >= 0:
-                # The `__missing__` of a dict adds an item.
-                self._touch(thing, WRITE if hasattr(type(thing), "__missing__") else plan)
+                self._touch(thing, plan)
                 if is_a(thing, defaultdict) and is_python(thing.default_factory) and key not in thing:
                     return self._missing(thing, key)
             elif plan == _LOOK:
@@ -531,7 +536,7 @@ class Hooks:
             or self._reach.is_lazy(function)
         ):
             return partial(self.function, function)
-        kind = READ if function in _READERS or _is_read(function) else WRITE
+        kind = READ if _reads(function) else WRITE
         return partial(self._call_alone, function, kind)
 
     def _call_alone(self, function: Callable[..., T], kind: int, /, *args: object, **named: object) -> T:
@@ -570,7 +575,8 @@ class Hooks:
         if type(function) is not BuiltinFunctionType or type(function.__self__) is not ModuleType:
             used.append(function)
         if used:
-            kind = READ if _is_among(function, _READERS) or _is_read(function) else WRITE
+            others = [one for one in used if one is not function]
+            kind = READ if _reads(function) and all(map(_reads, reach.called(others))) else WRITE
             self._use_all(used, kind, deep=not (_is_among(function, _SHALLOW) or reach.is_lazy(function)))
         for reader in (function, *args, *named.values()):
             if reader is function or is_a(reader, _FUNCTIONS):
@@ -703,9 +709,12 @@ class Hooks:
             self._use_all((thing,), READ, deep=True)
         return thing
 
-    def match(self, subject: object, names: tuple[str, ...]) -> bool:
-        """Make the steps that read the value which a `match` compares with a pattern. Always returns False."""
+    def match(self, subject: object, names: tuple[str, ...], values: Callable[[], object] = tuple) -> bool:
+        """Make the steps that read the value which a `match` compares with a pattern. Always returns False. `values`
+        reads the attributes in the pattern, which the pattern itself may never reach."""
         if self._world.run.live:
+            with contextlib.suppress(Exception):
+                values()
             self._use_all((subject,), READ, deep=True)
             for name in (*names, *getattr(type(subject), "__match_args__", ())):
                 if hasattr(subject, name):
@@ -739,7 +748,7 @@ class Hooks:
 
     def change(self, thing: object) -> None:
         """Make a write of a container, before an augmented assignment that may change it in place."""
-        if is_a(thing, CONTAINERS) and self._world.run.live:
+        if type(thing) in self._reach.whole and self._world.run.live:
             self._touch(thing, WRITE)
 
     # Names that functions share: globals and nonlocals
@@ -755,6 +764,10 @@ class Hooks:
         if self._world.run.live:
             self._step_name(owner, name, WRITE)
         return value
+
+    def binds(self, owner: str, name: str) -> Callable[[T], T]:
+        """A decorator with the step of the binding of a shared variable by a `def` or a `class`."""
+        return partial(self.write_name, owner, name)
 
     def _step_name(self, owner: str, name: str, kind: int) -> None:
         try:
@@ -819,7 +832,13 @@ def _owner_of(function: object) -> tuple[object, str]:
 
 def _is_read(function: object) -> bool:
     name, home = getattr(function, "__name__", ""), getattr(function, "__module__", None)
-    return home == "itertools" or (home or "", name) in _READ_FUNCTIONS or (not home and name in _READS)
+    if not home:  # a `__getitem__` may add an item
+        return name in _READS and name != "__getitem__"
+    return home == "itertools" or (home, name) in _READ_FUNCTIONS
+
+
+def _reads(function: object) -> bool:
+    return _is_among(function, _READERS) or _is_read(function)
 
 
 def _home(function: object) -> str:

@@ -1,11 +1,11 @@
 """Imports new copies of modules for the explorer: the modules of the explored program and of its adapter, and some
 modules of the standard library.
 
-`sys.modules` has the program's modules, because `pickle` and others search there, but not those of the standard
-library. Each loaded module gets its own `__import__`. So `from threading import Lock` and `import threading` give the
-explorer's `threading`. The module `threads` has its threads and locks. Its other classes, such as `Condition`, come
-from the source of the standard `threading`. The modules `queue`, `sched` and `concurrent.futures` are loaded from their
-unchanged source.
+`sys.modules` has the program's modules, and `collections` the classes that were loaded again, because `pickle` and
+others search there. It has no other module of the standard library. Each loaded module gets its own `__import__`. So
+`from threading import Lock` and `import threading` give the explorer's `threading`. The module `threads` has its
+threads and locks. Its other classes, such as `Condition`, come from the source of the standard `threading`. The modules
+`queue`, `sched` and `concurrent.futures` are loaded from their unchanged source.
 """
 
 import ast
@@ -28,10 +28,11 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from copy import deepcopy
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final, cast
 
 from purgatorio_stress.explorer.attributes import attributes, slots_of
@@ -136,6 +137,8 @@ class Loader:
             for name, module in self.modules.items()
             if self._is_user_code(name) and name.partition(".")[0] not in sys.stdlib_module_names
         )
+        if loaded := self.modules.get("collections"):
+            vars(collections).update({name: vars(loaded)[name] for name in _CLASSES["collections"]})
         if not self.why_anew:
             self._keep()
 
@@ -259,7 +262,42 @@ class Loader:
         return known
 
     def _builtins(self) -> dict[str, object]:
-        return {**vars(builtins), **self._hooks.names(), "__import__": self._import}
+        return {
+            **vars(builtins), **self._hooks.names(), "__import__": self._import, "_pg_clean": _clean,
+            "compile": self._compile, "exec": self._exec, "eval": self._eval,
+        }  # fmt: skip
+
+    def _compile(
+        self, source: Any, filename: Any, mode: str, flags: int = 0, *args: Any, **options: Any
+    ) -> Any:
+        """`compile`. The code is rewritten."""
+        module = options.pop("_pg_module", "") or str(sys._getframe(1).f_globals.get("__name__"))
+        if flags & ast.PyCF_ONLY_AST or mode not in ("exec", "eval"):
+            return compile(source, filename, mode, flags, *args, **options)
+        parsed = compile(source, filename, mode, flags | ast.PyCF_ONLY_AST, *args, **options)
+        tree = deepcopy(parsed)
+        Rewriter(module, tree, self._assigned, self._everything).text(tree)
+        return compile(ast.fix_missing_locations(tree), filename, mode, flags, *args, **options)
+
+    def _exec(self, source: Any, names: Any = None, local: Any = None, /, **options: Any) -> None:
+        exec(*self._text("exec", source, names, local), **options)
+
+    def _eval(self, source: Any, names: Any = None, local: Any = None, /) -> Any:
+        return eval(*self._text("eval", source.lstrip() if isinstance(source, str) else source, names, local))
+
+    def _text(self, mode: str, source: Any, names: Any, local: Any) -> tuple[Any, ...]:
+        """The arguments of `exec` or `eval`. A text is rewritten, except if it cannot call the hooks."""
+        frame = sys._getframe(2)
+        if names is None:
+            names, local = frame.f_globals, frame.f_locals if local is None else local
+        if isinstance(names, dict):
+            own = names.setdefault("__builtins__", frame.f_builtins)
+            if "_pg_load" not in (vars(own) if isinstance(own, ModuleType) else own):
+                if self._world.run.live:
+                    self._world.uncontrolled.add(f"{mode} with __builtins__ of its own")
+            elif isinstance(source, str | bytes):
+                source = self._compile(source, "<string>", mode, _pg_module=str(names.get("__name__")))
+        return source, names, *([] if local is None else [local])
 
     def _import(
         self,
@@ -488,7 +526,9 @@ def _class_kept(kind: type) -> _Kept:
         partial(_recount, kind, key, repr(counter)) for key, one in vars(kind).items()
         if isinstance(counter := getattr(one, "__self__", None), itertools.count)
     ]  # fmt: skip
-    return [partial(_refill_class, kind, own), *counters], own.values()
+    methods = (getattr(one, "__func__", one) for one in vars(kind).values())
+    inside = [*own.values(), *(one for one in methods if isinstance(one, FunctionType))]
+    return [partial(_refill_class, kind, own), *counters], inside
 
 
 def _function_kept(function: Any) -> _Kept:
@@ -496,7 +536,10 @@ def _function_kept(function: Any) -> _Kept:
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # an empty cell
             filled.append((cell, cell.cell_contents))
-    inside = [*getattr(function, "__dict__", {}).values(), *(content for _, content in filled)]
+    inside = [
+        *getattr(function, "__dict__", {}).values(), *(content for _, content in filled),
+        *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(),
+    ]  # fmt: skip
     return [partial(setattr, cell, "cell_contents", content) for cell, content in filled], inside
 
 
@@ -557,6 +600,11 @@ def _copy(module: ModuleType) -> ModuleType:
     made = ModuleType(module.__name__)
     made.__dict__.update(vars(module))
     return made
+
+
+def _clean(names: dict[str, object]) -> None:
+    for name in [one for one in names if one.startswith("_pg")]:
+        del names[name]
 
 
 def _has(module: ModuleType, name: str) -> bool:
@@ -620,9 +668,10 @@ def _named_function(function: Callable[..., object], name: str, world: World) ->
 
 def openings_recorded(world: World) -> AbstractContextManager[None]:
     """In the body, record each socket, process and real thread that is opened during a run, also by code that is not
-    rewritten. See `_meet`."""
+    rewritten. See `_meet`. After the body, `collections` has the classes that it had before."""
     methods = (socket.socket, "__init__"), (subprocess.Popen, "__init__"), (threading.Thread, "start")
-    return patched([
+    before = [Patch(collections, one, getattr(collections, one)) for one in _CLASSES["collections"]]
+    return patched(before + [
         Patch(kind, name, _named_function(getattr(kind, name), f"{kind.__module__}.{kind.__qualname__}", world))
         for kind, name in methods
     ])  # fmt: skip

@@ -3,12 +3,14 @@
 Only bodies of functions are changed, because only one thread imports a module. The line numbers do not change, so
 tracebacks and tables show the user's own lines.
 
-Not covered: an unpacking in the target of a comprehension (`for a, b in ...`), and a global that an `import`, a `def`,
-a `class`, an `except` or a `case` binds. A `match` reads its whole value in one step before each case.
+Not covered: annotations, and statements in the body of a class (expressions there are covered). A `match` reads its
+whole value in one step before each case.
 """
 
 import ast
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -22,14 +24,19 @@ _OF_CONTAINERS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.BitOr, ast.Bit
 _NO_CONTAINER: Final = (ast.Constant, ast.JoinedStr)
 """Expressions whose value gives access to no container."""
 
+_TRUTHS: Final = (ast.Constant, ast.Compare, ast.BoolOp)
+"""Expressions whose value is no container, or is tested inside."""
+
 _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_DEEP: Final = (ast.MatchClass, ast.MatchSequence, ast.MatchMapping)
+_CAPTURES: Final = (ast.MatchAs, ast.MatchStar, ast.MatchMapping)
 _OWN_SCOPE: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 T = TypeVar("T", bound=ast.AST)
 
 
 def assigned_names(tree: ast.AST) -> tuple[set[str], bool]:
-    """The attributes that this code binds, and whether it may bind any attribute (by `setattr`, `__dict__`)."""
+    """The attributes that this code binds, and whether it may bind any attribute (by `setattr`, `exec`)."""
     names: set[str] = set()
     everything = False
     for node in ast.walk(tree):
@@ -39,7 +46,7 @@ def assigned_names(tree: ast.AST) -> tuple[set[str], bool]:
             everything |= node.attr in ("__dict__", "__setattr__") or (
                 node.attr == "__class__" and isinstance(node.ctx, ast.Store)
             )
-        elif isinstance(node, ast.Name) and node.id in ("setattr", "vars", "delattr"):
+        elif isinstance(node, ast.Name) and node.id in ("setattr", "vars", "delattr", "exec", "eval"):
             everything = True
         elif isinstance(node, ast.Global):
             names.update(node.names)
@@ -108,6 +115,7 @@ class _Scope:
     globals: set[str]
     shared: set[str]
     call: str = ""
+    is_class: bool = False
 
     @classmethod
     def of(cls, args: ast.arguments, body: list[ast.AST], call: str = "") -> "_Scope":
@@ -122,41 +130,67 @@ class Rewriter(ast.NodeTransformer):
     """Rewrites one module. `assigned`: the attributes that any code of the program binds. `everything`: it may bind any
     other attribute too."""
 
-    def __init__(self, module: str, tree: ast.Module, assigned: frozenset[str], everything: bool) -> None:
+    def __init__(self, module: str, tree: ast.mod, assigned: frozenset[str], everything: bool) -> None:
         self._module = module
         self._assigned = assigned
         self._everything = everything
         self._depth = 0
+        """The number of functions around. 0 in the body of a class: the names there are no local variables."""
+        self._steps = False
+        """Whether a function runs the expression."""
         self._scopes: list[_Scope] = []
         self._classes: list[str] = []
         self._number = 0
         self._bound = _bound(ast.walk(tree))
         # Another module may bind a variable of this module as an attribute.
-        variables = _bound(one for one in _of_scope(tree.body) if isinstance(one, ast.Name))
+        variables = _bound(one for one in _of_scope([tree]) if isinstance(one, ast.Name))
         self._globals = _declared(ast.Global, ast.walk(tree)) | (variables & assigned)
+
+    def text(self, tree: ast.mod) -> None:
+        """Rewrite the text that a function gives to `exec` or `eval`. It leaves no local names in its namespace."""
+        with self._inside(_Scope(set(), set(), set())):
+            self.generic_visit(tree)
+        if isinstance(tree, ast.Module) and tree.body:
+            first = [one for one in tree.body if getattr(one, "module", "") == "__future__"]
+            rest = [one for one in tree.body if one not in first]
+            clean = ast.Expr(_call("_pg_clean", tree.body[-1], ast.Call(_name("locals"), [], [])))
+            tree.body = [*first, _copied(ast.Try(rest or [ast.Pass()], [], [], [clean]), tree.body[-1])]
 
     # Definitions and blocks
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         node.bases = [self._expression(one) for one in node.bases]
+        node.keywords = [self.visit(one) for one in node.keywords]
+        self._decorate(node, _name("_pg_class"))
         depth, self._depth = self._depth, 0
         self._classes.append(node.name)
+        nodes = list(_of_scope(node.body))
+        others = _declared(ast.Global, nodes)
+        own = _bound(nodes) - others - _declared(ast.Nonlocal, nodes)
+        self._scopes.append(_Scope(own, others, set(), is_class=True))
         node.body = self._statements(node.body)
-        node.decorator_list.insert(0, ast.copy_location(_name("_pg_class"), node))
+        self._scopes.pop()
         self._classes.pop()
         self._depth = depth
         return node
 
+    def _decorate(
+        self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, *before: ast.expr
+    ) -> None:
+        """Rewrite the decorators. If functions share the name, add one with the step of the binding, after `before`."""
+        shared = self._owner(node.name)
+        first = node.decorator_list[0] if node.decorator_list else node
+        made = [] if shared is None else [_call("_pg_binds", node, shared, ast.Constant(node.name))]
+        rest = [self._expression(one) for one in node.decorator_list]
+        node.decorator_list = [*(_copied(one, first) for one in (*made, *before)), *rest]
+
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-        node.decorator_list = [self._expression(one) for one in node.decorator_list]
+        self._decorate(node)
         node.args = self.visit(node.args)
         scope = _Scope.of(node.args, [*node.body], self._temporary())
         has_text = ast.get_docstring(node) is not None
-        self._scopes.append(scope)
-        self._depth += 1
-        node.body = self._statements(node.body)
-        self._depth -= 1
-        self._scopes.pop()
+        with self._inside(scope):
+            node.body = self._statements(node.body)
         if scope.shared:
             made = _call("_pg_scope", node, ast.Constant(f"{self._module}:nonlocal"))
             node.body.insert(has_text, _assign(scope.call, made, node))
@@ -167,11 +201,22 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         node.args = self.visit(node.args)
-        self._scopes.append(_Scope.of(node.args, [node.body]))
+        with self._inside(_Scope.of(node.args, [node.body])):
+            node.body = self._expression(node.body)
+        return node
+
+    @contextmanager
+    def _inside(self, scope: _Scope) -> Iterator[None]:
+        """The body of a function, which does not see the variables of a class around it."""
+        before = self._scopes, self._depth, self._steps
+        self._scopes = [*(one for one in self._scopes if not one.is_class), scope]
         self._depth += 1
-        node.body = self._expression(node.body)
-        self._depth -= 1
-        self._scopes.pop()
+        self._steps = True
+        yield
+        self._scopes, self._depth, self._steps = before
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        """Keep the annotation, which is text after `from __future__ import annotations`."""
         return node
 
     def visit_Match(self, node: ast.Match) -> ast.AST:
@@ -184,25 +229,24 @@ class Rewriter(ast.NodeTransformer):
         subject = self._temporary()
         cases: list[ast.match_case] = []
         for case in node.cases:
-            names = {
-                name
-                for one in ast.walk(case.pattern)
-                if isinstance(one, ast.MatchClass)
-                for name in one.kwd_attrs
-            }
-            deep = any(
-                isinstance(one, ast.MatchClass | ast.MatchSequence | ast.MatchMapping)
-                for one in ast.walk(case.pattern)
-            )
-            if deep:
+            parts = list(ast.walk(case.pattern))
+            names = {name for one in parts if isinstance(one, ast.MatchClass) for name in one.kwd_attrs}
+            values = [
+                self._expression(deepcopy(one)) for one in parts
+                if isinstance(one, ast.Attribute) and self._is_assigned(one.attr)
+            ]  # fmt: skip
+            if values or any(isinstance(one, _DEEP) for one in parts):
                 known = ast.Tuple([ast.Constant(name) for name in sorted(names)], ast.Load())
-                cases.append(
-                    ast.match_case(
-                        ast.MatchAs(), _call("_pg_match", node, _name(subject), known), [ast.Pass()]
-                    )
-                )
-            if case.guard is not None:
-                case.guard = self._tested(case.guard)
+                no_args = ast.arguments([], [], None, [], [], None, [])
+                reads = ast.Lambda(no_args, ast.Tuple(values, ast.Load()))
+                asked = _call("_pg_match", node, _name(subject), known, *([reads] if values else []))
+                cases.append(ast.match_case(ast.MatchAs(), asked, [ast.Pass()]))
+            bound = [bind for one in parts for bind in self._captured(one)]
+            if case.guard is not None or bound:
+                tested = self._tested(case.guard or ast.Constant(True))
+                both = ast.Tuple([*bound, tested], ast.Load())
+                last = ast.Subscript(both, ast.Constant(-1), ast.Load())
+                case.guard = _copied(last, node) if bound else tested
             case.body = self._statements(case.body)
             cases.append(case)
         node.cases = cases
@@ -210,7 +254,46 @@ class Rewriter(ast.NodeTransformer):
         node.subject = _name(subject)
         return [kept, _copied(node, node)]  # type: ignore[return-value]  # as `visit_Assign`
 
-    def visit_With(self, node: ast.With) -> ast.AST:
+    def _captured(self, pattern: ast.AST) -> Iterator[ast.expr]:
+        """The binding of a variable that functions share. The pattern gets a local name in its place."""
+        field = "rest" if isinstance(pattern, ast.MatchMapping) else "name"
+        name = getattr(pattern, field, None) if isinstance(pattern, _CAPTURES) else None
+        if name is not None and self._owner(name):
+            local = self._temporary()
+            setattr(pattern, field, local)
+            yield self._expression(ast.NamedExpr(_name(name, store=True), _copied(_name(local), pattern)))
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        """If functions share the name, bind it and delete it as statements, because these have steps."""
+        name = node.name
+        if name is not None and self._owner(name):
+            node.name = self._temporary()
+            none = _assign(name, ast.Constant(None), node)
+            ending = [none, ast.Delete([ast.Name(name, ast.Del())])]
+            body = ast.Try(node.body, [], [], ending)
+            node.body = [_copied(one, node) for one in (_assign(name, _name(node.name), node), body)]
+        self.generic_visit(node)
+        return node
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> ast.AST | list[ast.stmt]:
+        after: list[ast.stmt] = []
+        for one in list(node.names):
+            bound = one.asname or one.name.partition(".")[0]
+            local = self._target(_copied(_name(bound, store=True), node), after)
+            if isinstance(local, ast.Name) and local.id != bound:
+                if one.asname is None and bound != one.name:
+                    node.names.append(ast.alias(one.name, self._temporary()))
+                    one.name = bound
+                one.asname = local.id
+        return [node, *after]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
+        return self.visit_Import(node)
+
+    def visit_AsyncWith(self, node: ast.AsyncWith) -> ast.AST:
+        return self.visit_With(node)
+
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> ast.AST:
         """Move the binding of a target that is not a local name into the first statement of the `with` block."""
         for number, item in enumerate(node.items):
             item.context_expr = self._expression(item.context_expr)
@@ -228,7 +311,7 @@ class Rewriter(ast.NodeTransformer):
             item.optional_vars = ast.copy_location(_name(local, store=True), target)
             rest = node.items[number + 1 :]
             if rest:
-                node.body = [_copied(ast.With(rest, node.body), node)]
+                node.body = [_copied(type(node)(rest, node.body), node)]
                 del node.items[number + 1 :]
             node.body.insert(0, bound)
             break
@@ -263,20 +346,28 @@ class Rewriter(ast.NodeTransformer):
             return super().generic_visit(node)
         targets = (part for one in node.generators for part in ast.walk(one.target))
         self._scopes.append(_Scope(_bound(targets), set(), set()))
+        for one in list(node.generators) if self._steps else ():
+            if not isinstance(one.target, ast.Name):
+                # An unpacking reads the item: `for a, b in c` becomes `for x in c for a, b in (read(x),)`.
+                local, whole = self._temporary(), ast.copy_location(ast.Tuple([], ast.Load()), one.iter)
+                whole.elts = [self._unpacked(_copied(_name(local), one.target), [one.target])]
+                inner = ast.comprehension(one.target, whole, one.ifs, 0)
+                one.target, one.ifs = _copied(_name(local, store=True), one.target), []
+                node.generators.insert(node.generators.index(one) + 1, inner)
         super().generic_visit(node)
         self._scopes.pop()
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         node.value = self._expression(node.value)
-        if self._depth and isinstance(node.ctx, ast.Load) and self._is_assigned(node.attr):
+        if self._steps and isinstance(node.ctx, ast.Load) and self._is_assigned(node.attr):
             return _call("_pg_load", node, node.value, ast.Constant(self._mangled(node.attr)))
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         node.value = self._expression(node.value)
         node.slice = self._expression(node.slice)
-        if self._depth and isinstance(node.ctx, ast.Load):
+        if self._steps and isinstance(node.ctx, ast.Load):
             return _call("_pg_item", node, node.value, _key(node.slice))
         return node
 
@@ -286,7 +377,7 @@ class Rewriter(ast.NodeTransformer):
         for keyword in node.keywords:
             value = self._expression(keyword.value)
             keyword.value = value if keyword.arg else self._looked_into(value)  # `**value`
-        if not self._depth:
+        if not self._steps:
             node.func = self._expression(function)
             return node
         if isinstance(function, ast.Attribute) and not self._is_assigned(function.attr):
@@ -307,26 +398,28 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
-        if self._depth and not isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
-            self._look_at(node)
-        if self._depth and len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+        if self._steps and len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
             found = _call("_pg_in", node, node.left, node.comparators[0])
             if isinstance(node.ops[0], ast.In):
                 return found
             return ast.copy_location(ast.UnaryOp(ast.Not(), found), node)
-        return node
-
-    def _look_at(self, node: ast.Compare) -> None:
-        """Add reads of both sides of a comparison, because it may read their contents. A number needs no read."""
+        # A comparison may read the contents of both sides. With a number, it reads nothing.
         sides = [node.left, *node.comparators]
-        if not _is_number(*sides):
-            node.left, *node.comparators = [self._looked_into(one, "_pg_deep") for one in sides]
+        read: set[int] = set()
+        for at, op in enumerate(node.ops):
+            holds = isinstance(op, ast.In | ast.NotIn)
+            if holds or not (isinstance(op, ast.Is | ast.IsNot) or _is_number(*sides[at : at + 2])):
+                read |= {at, at + 1}
+        node.left, *node.comparators = [
+            self._looked_into(one, "_pg_deep") if at in read else one for at, one in enumerate(sides)
+        ]
+        return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         sides = (node.left, node.right)
         if (
-            self._depth
+            self._steps
             and isinstance(node.op, _OF_CONTAINERS)
             and (isinstance(node.op, ast.Mult) or not _is_number(*sides))
         ):
@@ -341,7 +434,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.ctx, ast.Load) and self._depth:
+        if isinstance(node.ctx, ast.Load) and self._steps:
             node.value = _call("_pg_spread", node.value, node.value)
         return node
 
@@ -356,7 +449,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _looked_into(self, node: ast.expr, hook: str = "_pg_look") -> ast.expr:
-        return _call(hook, node, node) if self._depth and not isinstance(node, _NO_CONTAINER) else node
+        return _call(hook, node, node) if self._steps and not isinstance(node, _NO_CONTAINER) else node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         node.values = [self._tested(one) for one in node.values]
@@ -381,6 +474,11 @@ class Rewriter(ast.NodeTransformer):
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         node.iter = self._expression(node.iter) if node.is_async else self._gone_over(node.iter)
         node.ifs = [self._tested(one) for one in node.ifs]
+        after: list[ast.stmt] = []
+        if self._steps:
+            node.target = self._target(node.target, after)
+        # The binding of a target that is no name is a call of a hook that returns None.
+        node.ifs[:0] = [ast.UnaryOp(ast.Not(), one.value) for one in after if isinstance(one, ast.Expr)]
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
@@ -391,13 +489,13 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _tested(self, node: ast.expr) -> ast.expr:
-        plain = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
         done = self._expression(node)
-        return _call("_pg_test", node, done) if plain and self._depth else done
+        is_truth = isinstance(node, _TRUTHS) or isinstance(getattr(node, "op", None), ast.Not)
+        return _call("_pg_test", node, done) if self._steps and not is_truth else done
 
     def _gone_over(self, node: ast.expr) -> ast.expr:
         done = self._expression(node)
-        return _call("_pg_over", done, done) if self._depth else done
+        return _call("_pg_over", done, done) if self._steps else done
 
     # Statements
 
@@ -416,8 +514,11 @@ class Rewriter(ast.NodeTransformer):
         none = ast.List([ast.Constant(0), ast.Constant(0)], ast.Load())
         return [_assign(turns, none, node), node]  # type: ignore[return-value]  # as `visit_Assign`
 
-    def visit_For(self, node: ast.For) -> ast.AST:
-        node.iter = self._gone_over(node.iter)
+    def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
+        return self.visit_For(node)
+
+    def visit_For(self, node: ast.For | ast.AsyncFor) -> ast.AST:
+        node.iter = self._gone_over(node.iter) if isinstance(node, ast.For) else self._expression(node.iter)
         first: list[ast.stmt] = []
         if self._depth and not (isinstance(node.target, ast.Name) and not self._owner(node.target.id)):
             local = self._temporary()
@@ -451,6 +552,10 @@ class Rewriter(ast.NodeTransformer):
             node.value = self._expression(node.value)
             if self._depth and isinstance(node.target, ast.Attribute | ast.Subscript):
                 return self._bind(node.target, node.value, node)
+            if self._depth and isinstance(node.target, ast.Name):
+                node.value = self._written(node.target.id, node.value)
+        else:
+            node.target = self.visit(node.target)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
@@ -485,7 +590,7 @@ class Rewriter(ast.NodeTransformer):
 
     def _changed_in_place(self, name: str, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
         """Rewrite `name += value` of a local variable, because its container may be shared."""
-        if isinstance(node.value, ast.Constant):
+        if _is_number(node.value) and not isinstance(node.op, ast.Mult):
             return node
         amount = self._temporary()
         return [
@@ -496,22 +601,28 @@ class Rewriter(ast.NodeTransformer):
 
     def _unpacked(self, node: ast.expr, targets: list[ast.expr]) -> ast.expr:
         """Add the read of an unpacked value. The items of a tuple are read only if a nested target unpacks them."""
-        if isinstance(node, ast.Tuple | ast.List):
-            return node
-        lists = [
-            one for target in targets for one in ast.walk(target) if isinstance(one, ast.Tuple | ast.List)
-        ]
-        return self._looked_into(node) if len(lists) > len(targets) else _call("_pg_spread", node, node)
+        parts = (one for target in targets for one in ast.walk(target))
+        lists = [one for one in parts if isinstance(one, ast.Tuple | ast.List)]
+        if len(lists) > len(targets):
+            return self._looked_into(node, "_pg_deep")
+        is_new = isinstance(node, ast.Tuple | ast.List) or not lists
+        return node if is_new else _call("_pg_spread", node, node)
 
     def visit_Delete(self, node: ast.Delete) -> ast.AST | list[ast.stmt]:
         if not self._depth:
             return node
         done: list[ast.stmt] = []
-        for target in node.targets:
-            if isinstance(target, ast.Attribute | ast.Subscript):
+        left = node.targets[::-1]
+        while left:
+            target = left.pop()
+            if isinstance(target, ast.Tuple | ast.List):
+                left += target.elts[::-1]
+            elif isinstance(target, ast.Attribute | ast.Subscript):
                 thing, key, (*_, delete) = self._place(target)
                 done.append(_copied(ast.Expr(_call(delete, node, thing, key)), node))
-            else:
+            elif isinstance(target, ast.Name):
+                if self._owner(target.id):
+                    done.append(_copied(ast.Expr(self._written(target.id, ast.Constant(None))), node))
                 done.append(_copied(ast.Delete([target]), node))
         return done
 
@@ -551,12 +662,12 @@ class Rewriter(ast.NodeTransformer):
 
     def _owner(self, name: str) -> ast.expr | None:
         """The owner of a variable that functions share. None if it is a variable of one function."""
-        for scope in reversed(self._scopes) if self._depth else ():
+        for scope in reversed(self._scopes) if self._steps else ():
             if name in scope.globals:
                 break
             if name in scope.own:
                 return _name(scope.call) if name in scope.shared else None
-        return ast.Constant(self._module) if self._depth and name in self._globals else None
+        return ast.Constant(self._module) if self._steps and name in self._globals else None
 
     def _is_assigned(self, name: str) -> bool:
         return self._everything or name in self._assigned

@@ -20,6 +20,7 @@ from types import (
     GeneratorType,
     MethodDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
     WrapperDescriptorType,
 )
@@ -28,6 +29,8 @@ from typing import Final, TypeGuard, TypeVar
 CONTAINERS: Final = (list, dict, set, deque, bytearray)
 UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType)
 """Unbound methods of C code, which use no container of their own."""
+
+_IN_C: Final = (BuiltinFunctionType, MethodWrapperType, *UNBOUND)
 
 _PLAIN, _KNOWN, _CONTAINER, _THROUGH, _GENERATOR, _INSTANCE, _OPAQUE = range(7)
 
@@ -129,6 +132,12 @@ class Reach:
     def calls_back(self, thing: object) -> bool:
         """Whether `thing` is an iterator of C code that calls a Python function for each item."""
         return self.is_lazy(type(thing)) and any(map(is_python, self._behind(thing)))
+
+    def called(self, things: Iterable[object]) -> Iterator[object]:
+        """The functions of C code among these objects, and in the iterators among them, which may call them."""
+        for thing in things:
+            behind = self._behind(thing) if self.is_lazy(type(thing)) else ()
+            yield from (one for one in (thing, *behind) if is_a(one, _IN_C))
 
     def containers(self, thing: object) -> tuple[object, ...]:
         """The containers that `thing` gives access to, each once (see the module)."""
