@@ -154,7 +154,7 @@ class Hooks:
             "_pg_call": self.call, "_pg_callee": self.callee, "_pg_in": self.contains,
             "_pg_look": self.look, "_pg_deep": self.deep, "_pg_match": self.match, "_pg_yields": self.yields,
             "_pg_vars": self.attributes, "_pg_spread": self.spread, "_pg_with": self.entering,
-            "_pg_over": self.over, "_pg_test": self.look, "_pg_change": self.change,
+            "_pg_over": self.over, "_pg_from": self.delegated, "_pg_test": self.look, "_pg_change": self.change,
             "_pg_read": self.read_name, "_pg_write": self.write_name, "_pg_turn": self._world.turn,
             "_pg_binds": self.binds,
             "_pg_scope": _Variables, "_pg_slice": slice, "_pg_class": self.numbered, "id": self._world.identity,
@@ -568,7 +568,7 @@ class Hooks:
         reach = self._reach
         if function is next and args and (reach.is_lazy(type(args[0])) or self._enters(args[0])):
             self._touch(args[0], WRITE)
-        elif not reach.is_lazy(function):
+        elif function is not iter and not reach.is_lazy(function):
             calls_back = _is_among(function, _CALL_BACK) and any(map(is_python, (*args, *named.values())))
             args = self._stepping(args, calls_back=calls_back)
         used = [one for one in (*args, *named.values()) if type(one) not in self._nothing]
@@ -685,6 +685,14 @@ class Hooks:
                 containers = (*containers, thing)
             if containers:
                 return self._items(thing, containers)
+        return thing
+
+    def delegated(self, thing: Iterable[T]) -> Iterable[T]:
+        """The value of a `yield from`. A generator gets what is sent, and gives its result: it makes its own steps."""
+        if not hasattr(type(thing), "send"):
+            return self.over(thing)
+        if self._world.run.live and self._enters(thing):
+            self._touch(thing, WRITE)
         return thing
 
     def _items(self, thing: Iterable[T], containers: Iterable[object]) -> Iterator[T]:
@@ -826,7 +834,7 @@ def _key(kind: object) -> object:
 def _owner_of(function: object) -> tuple[object, str]:
     """The object of a call, and the name of its method."""
     if is_a(function, MethodType):
-        return function.__self__, function.__name__
+        return function.__self__, getattr(function, "__name__", "__call__")
     return function, "__call__"
 
 

@@ -8,7 +8,7 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from purgatorio_stress.explorer.step import READ, WRITE
@@ -145,12 +145,26 @@ class CachedProperty:
         return made
 
 
-def stepping_dataclass(reads: Reads, kind: type | None = None, /, **options: Any) -> Any:
-    """`dataclasses.dataclass`. Its generated methods are not rewritten, so each first makes a read of every field."""
+_BY_ADDRESS: Final[object] = object.__hash__
+
+
+def stepping_dataclass(reads: Reads, module: ModuleType, kind: Any = None, /, **options: Any) -> Any:
+    """`dataclasses.dataclass`. Its generated methods are not rewritten, so each first makes a read of every field.
+    `module`: the program's `dataclasses`, which an annotation may name in a text."""
     if kind is None:
-        return functools.partial(stepping_dataclass, reads, **options)
+        return functools.partial(stepping_dataclass, reads, module, **options)
+    by_number = vars(kind).get("__hash__")
+    is_ours = str(getattr(by_number, "__module__", "")).startswith("purgatorio_stress.")
+    if is_ours:  # see `Hooks.numbered`
+        del kind.__hash__
     own = {name for name in _WRITTEN if name in vars(kind)}
-    made: type[Any] = dataclasses.dataclass(**options)(kind)
+    real, sys.modules["dataclasses"] = sys.modules["dataclasses"], module
+    try:
+        made: type[Any] = dataclasses.dataclass(**options)(kind)
+    finally:
+        sys.modules["dataclasses"] = real
+    if is_ours and made.__hash__ is _BY_ADDRESS:
+        made.__hash__ = by_number
     names = tuple(one.name for one in dataclasses.fields(made))
     for name in _WRITTEN:
         method = vars(made).get(name)

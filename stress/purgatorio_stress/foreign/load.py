@@ -32,7 +32,7 @@ from copy import deepcopy
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final, cast
 
 from purgatorio_stress.explorer.attributes import attributes, slots_of
@@ -263,21 +263,18 @@ class Loader:
 
     def _builtins(self) -> dict[str, object]:
         return {
-            **vars(builtins), **self._hooks.names(), "__import__": self._import, "_pg_clean": _clean,
-            "compile": self._compile, "exec": self._exec, "eval": self._eval,
+            **vars(builtins), **self._hooks.names(), "_pg_locals": _locals, "locals": _locals, "exec": self._exec,
+            "eval": self._eval, "compile": self._compile, "__import__": self._import,
         }  # fmt: skip
 
-    def _compile(
-        self, source: Any, filename: Any, mode: str, flags: int = 0, *args: Any, **options: Any
-    ) -> Any:
+    def _compile(self, source: Any, file: Any, mode: str, flags: int = 0, *args: Any, **options: Any) -> Any:
         """`compile`. The code is rewritten."""
         module = options.pop("_pg_module", "") or str(sys._getframe(1).f_globals.get("__name__"))
         if flags & ast.PyCF_ONLY_AST or mode not in ("exec", "eval"):
-            return compile(source, filename, mode, flags, *args, **options)
-        parsed = compile(source, filename, mode, flags | ast.PyCF_ONLY_AST, *args, **options)
-        tree = deepcopy(parsed)
+            return compile(source, file, mode, flags, *args, **options)
+        tree = deepcopy(compile(source, file, mode, flags | ast.PyCF_ONLY_AST, *args, **options))
         Rewriter(module, tree, self._assigned, self._everything).text(tree)
-        return compile(ast.fix_missing_locations(tree), filename, mode, flags, *args, **options)
+        return compile(ast.fix_missing_locations(tree), file, mode, flags, *args, **options)
 
     def _exec(self, source: Any, names: Any = None, local: Any = None, /, **options: Any) -> None:
         exec(*self._text("exec", source, names, local), **options)
@@ -289,9 +286,9 @@ class Loader:
         """The arguments of `exec` or `eval`. A text is rewritten, except if it cannot call the hooks."""
         frame = sys._getframe(2)
         if names is None:
-            names, local = frame.f_globals, frame.f_locals if local is None else local
+            names, local = frame.f_globals, _own_names(frame) if local is None else local
         if isinstance(names, dict):
-            own = names.setdefault("__builtins__", frame.f_builtins)
+            own = names.setdefault("__builtins__", self._builtins())
             if "_pg_load" not in (vars(own) if isinstance(own, ModuleType) else own):
                 if self._world.run.live:
                     self._world.uncontrolled.add(f"{mode} with __builtins__ of its own")
@@ -453,7 +450,7 @@ class Loader:
 
     def _dataclasses(self) -> ModuleType:
         module = self._partly(dataclasses)
-        module.__dict__["dataclass"] = partial(stepping_dataclass, self._hooks.reads)
+        module.__dict__["dataclass"] = partial(stepping_dataclass, self._hooks.reads, module)
         return module
 
     # State of modules and classes
@@ -602,9 +599,17 @@ def _copy(module: ModuleType) -> ModuleType:
     return made
 
 
-def _clean(names: dict[str, object]) -> None:
-    for name in [one for one in names if one.startswith("_pg")]:
+def _locals() -> Any:
+    """`locals`."""
+    return _own_names(sys._getframe(1))
+
+
+def _own_names(frame: FrameType) -> Any:
+    """The local variables of a frame, without those of the rewriter."""
+    names = frame.f_locals
+    for name in [one for one in names if one.startswith("_pg")] if type(names) is dict else ():
         del names[name]
+    return names
 
 
 def _has(module: ModuleType, name: str) -> bool:

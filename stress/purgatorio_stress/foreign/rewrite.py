@@ -153,7 +153,7 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(tree, ast.Module) and tree.body:
             first = [one for one in tree.body if getattr(one, "module", "") == "__future__"]
             rest = [one for one in tree.body if one not in first]
-            clean = ast.Expr(_call("_pg_clean", tree.body[-1], ast.Call(_name("locals"), [], [])))
+            clean = ast.Expr(_call("_pg_locals", tree.body[-1]))
             tree.body = [*first, _copied(ast.Try(rest or [ast.Pass()], [], [], [clean]), tree.body[-1])]
 
     # Definitions and blocks
@@ -445,7 +445,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
-        node.value = _call("_pg_yields", node, self._gone_over(node.value))
+        node.value = _call("_pg_yields", node, _call("_pg_from", node, self._expression(node.value)))
         return node
 
     def _looked_into(self, node: ast.expr, hook: str = "_pg_look") -> ast.expr:

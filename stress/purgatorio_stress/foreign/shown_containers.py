@@ -127,7 +127,8 @@ class Reach:
 
     def is_lazy(self, kind: object) -> bool:
         """Whether `kind` is a class of C iterators, which read another object at each `next`."""
-        return is_a(kind, type) and self._kind(kind) == _THROUGH and hasattr(kind, "__next__")
+        is_lazy = is_a(kind, type) and self._kind(kind) == _THROUGH and hasattr(kind, "__next__")
+        return is_lazy and not hasattr(kind, "send")  # a coroutine runs rewritten code
 
     def calls_back(self, thing: object) -> bool:
         """Whether `thing` is an iterator of C code that calls a Python function for each item."""
