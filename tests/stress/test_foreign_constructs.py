@@ -14,7 +14,7 @@ import pytest
 
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
-from purgatorio_stress.foreign.explored import _Program
+from purgatorio_stress.foreign.explored import _Program, explore_foreign
 from purgatorio_stress.foreign.world import World
 
 HERE = Path(__file__).parent
@@ -185,6 +185,34 @@ def test_a_race_through_each_method_has_two_outcomes(part: int) -> None:
     cases = program.loader.adapter().CASES
     assert wrong_races(program, {name: name for name in list(cases)[::part]}) == []
     assert len(cases) > 4_000
+
+
+FINALIZED = """
+import weakref
+class Thing: pass
+class Finalized:
+    def __init__(self):
+        self.thing, self.gone = Thing(), []
+        weakref.finalize(self.thing, self.gone.append, 1)
+    def thread_a(self): self.thing = None
+    def thread_b(self): self.seen = len(self.gone)
+    def outcome(self): return self.seen
+"""
+
+
+def test_a_finalizer_runs_at_the_death_of_its_object(tmp_path: Path) -> None:
+    (tmp_path / "finalized.py").write_text(FINALIZED)
+    explored = explore_foreign(["finalized"], "finalized:Finalized", Limits(200, 30), path=[str(tmp_path)])
+    assert set(explored.outcomes) == {"0", "1"}
+
+
+def test_a_metaclass_without_a_hash_is_no_pass(tmp_path: Path) -> None:
+    text = "class M(type):\n    def __eq__(cls, other): return cls is other\n"
+    text += "class K(metaclass=M):\n    __slots__ = ('n',)\n"
+    text += "class A:\n    def __init__(self): self.k = K()\n    def thread_a(self): self.k.n = 1\n"
+    (tmp_path / "hashless.py").write_text(f"{text}    thread_b = thread_a\n    def check(self): pass\n")
+    explored = explore_foreign(["hashless"], "hashless:A", Limits(200, 30), path=[str(tmp_path)])
+    assert (explored.verdict.name, explored.uncontrolled) == ("UNKNOWN", ("M, a metaclass without a hash",))
 
 
 def wrong_races(program: _Program, classes: dict[str, str]) -> list[str]:

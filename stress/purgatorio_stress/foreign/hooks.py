@@ -514,6 +514,10 @@ class Hooks:
         except Exception as error:
             self._world.fail(error)
 
+    def late(self, function: Callable[..., T]) -> Callable[..., T]:
+        """`callee`, at the time of the call."""
+        return lambda *args, **named: self.callee(function)(*args, **named)
+
     def _slot(self, function: Callable[..., T], /, *args: object) -> T:
         """A bound or unbound call of a method in `_SLOTS`, such as `object.__setattr__(...)`."""
         bound = getattr(function, "__self__", None)
@@ -566,8 +570,9 @@ class Hooks:
         if not in_c:
             self._enter(owner, name, WRITE)
         reach = self._reach
-        if function is next and args and (reach.is_lazy(type(args[0])) or self._enters(args[0])):
-            self._touch(args[0], WRITE)
+        moved = args[0] if function is next and args else getattr(function, "__self__", None)
+        if (function is next and reach.is_lazy(type(moved))) or self._enters(moved):
+            self._touch(moved, WRITE)
         elif function is not iter and not reach.is_lazy(function):
             calls_back = _is_among(function, _CALL_BACK) and any(map(is_python, (*args, *named.values())))
             args = self._stepping(args, calls_back=calls_back)

@@ -61,7 +61,7 @@ _CLASSES: Final = {
     "collections": frozenset("Counter ChainMap UserDict UserList UserString".split()),
     "dataclasses": frozenset("asdict _asdict_inner astuple _astuple_inner replace _replace".split()),
     "operator": frozenset(["attrgetter"]),
-    "weakref": frozenset("KeyedRef WeakKeyDictionary WeakMethod WeakValueDictionary".split()),
+    "weakref": frozenset("KeyedRef WeakKeyDictionary WeakMethod WeakValueDictionary finalize".split()),
     "_weakrefset": frozenset("WeakSet _IterationGuard".split()),
 }
 """By module, the names that are loaded again from source. The other names are C code, or the explorer's own."""
@@ -389,7 +389,15 @@ class Loader:
         self._world.mourns = True
         ref = type("ref", (KeptRef,), {"__slots__": (), "_pg_world": self._world})
         sets = self._partly(importlib.import_module("_weakrefset"), ref=ref, __builtins__=builtins)
-        return self._partly(weakref, ref=ref, WeakSet=vars(sets)["WeakSet"], __builtins__=builtins)
+        module = self._partly(weakref, ref=ref, WeakSet=vars(sets)["WeakSet"], __builtins__=builtins)
+        finalize, late = vars(module)["finalize"], self._hooks.late
+        of_source = finalize.__init__
+
+        def make(one: object, thing: object, function: Any, /, *args: object, **named: object) -> None:
+            of_source(one, thing, late(function), *args, **named)
+
+        finalize.__init__ = make
+        return module
 
     def _low_threads(self) -> ModuleType:
         """`_thread`, which `_threading` makes from the same names."""
@@ -524,7 +532,7 @@ def _class_kept(kind: type) -> _Kept:
         if isinstance(counter := getattr(one, "__self__", None), itertools.count)
     ]  # fmt: skip
     methods = (getattr(one, "__func__", one) for one in vars(kind).values())
-    inside = [*own.values(), *(one for one in methods if isinstance(one, FunctionType))]
+    inside = [*own.values(), *(one for one in methods if isinstance(one, FunctionType | type))]
     return [partial(_refill_class, kind, own), *counters], inside
 
 

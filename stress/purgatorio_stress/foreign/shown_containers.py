@@ -43,7 +43,7 @@ _FOLLOWED: Final = frozenset(
 )
 _WITHOUT_STATE: Final = frozenset(
     "typing abc re enum datetime decimal fractions uuid pathlib inspect dataclasses typing_extensions logging warnings "
-    "contextvars greenlet ipaddress zoneinfo time random contextlib string numbers collections.abc".split()
+    "contextvars greenlet ipaddress zoneinfo time contextlib string numbers collections.abc".split()
 )
 """Modules whose objects do not change after their creation, or have their own locks."""
 

@@ -184,6 +184,43 @@ class GeneratorInFor(Generator):
         assert sorted(self.seen) == [0, 1, 2]
 
 
+class GeneratorSend(Generator):
+    def a(self) -> None:
+        self.seen.append(cast("Any", self.numbers).send(None))
+
+
+class NestedClass(Base):
+    """The state of a class in a class is restored before each run."""
+
+    class Only:
+        made: Any = None
+
+        @classmethod
+        def get(cls) -> Any:
+            if cls.made is None:
+                cls.made = cls()
+            return cls.made
+
+    def a(self) -> None:
+        self.seen.append(self.Only.get())
+
+    def check(self) -> None:
+        assert self.seen[0] is self.seen[1]
+
+
+class DefaultArgument(Base):
+    def fill(self, known: list[int] = []) -> list[int]:  # noqa: B006  the default that is shared
+        if not known:
+            known.append(1)
+        return known
+
+    def a(self) -> None:
+        self.fill()
+
+    def check(self) -> None:
+        assert self.fill() == [1]
+
+
 @dataclasses.dataclass
 class Point:
     x: int = 0
