@@ -206,6 +206,19 @@ def test_a_finalizer_runs_at_the_death_of_its_object(tmp_path: Path) -> None:
     assert set(explored.outcomes) == {"0", "1"}
 
 
+def test_code_with_builtins_of_its_own_runs_and_is_no_pass(tmp_path: Path) -> None:
+    text = "def run(text, names): return eval(compile(source=text, filename='x', mode='eval'), names)\nclass A:\n"
+    text += "    def thread_a(self): self.seen = run('x.n + 1', {'__builtins__': {}, 'x': run})\n"
+    (tmp_path / "own_builtins.py").write_text(
+        f"{text}    def check(self): assert self.seen == 1\nrun.n = 0\n"
+    )
+    explored = explore_foreign(["own_builtins"], "own_builtins:A", Limits(200, 30), path=[str(tmp_path)])
+    assert (explored.verdict.name, explored.uncontrolled) == (
+        "UNKNOWN",
+        ("eval with __builtins__ of its own",),
+    )
+
+
 def test_a_metaclass_without_a_hash_is_no_pass(tmp_path: Path) -> None:
     text = "class M(type):\n    def __eq__(cls, other): return cls is other\n"
     text += "class K(metaclass=M):\n    __slots__ = ('n',)\n"

@@ -21,7 +21,7 @@ SEES_THE_REWRITER = re.compile(
     # for the module of their caller; warnings of the compiler; the `__hash__` of each class; real threads.
     r"TestTracing|OriginTracking|StackTrace|TestTracebackType|test_frame_resurrect|test_refcycle|CellLeak|__test__|"
     r"test_container_iterator|test_assert_warning|test_hash_no_args|test_hash_rules|test_missing_exceptions_reset|"
-    r"test_unique_composite|^collections\."
+    r"test_unique_composite|DictProxyTests|test_subclass_propagation|^collections\."
 )
 
 

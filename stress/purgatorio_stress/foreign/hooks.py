@@ -573,7 +573,7 @@ class Hooks:
         moved = args[0] if function is next and args else getattr(function, "__self__", None)
         if (function is next and reach.is_lazy(type(moved))) or self._enters(moved):
             self._touch(moved, WRITE)
-        elif function is not iter and not reach.is_lazy(function):
+        elif function is not iter and not reach.is_lazy(function) and not _is_copying(function):
             calls_back = _is_among(function, _CALL_BACK) and any(map(is_python, (*args, *named.values())))
             args = self._stepping(args, calls_back=calls_back)
         used = [one for one in (*args, *named.values()) if type(one) not in self._nothing]
@@ -855,7 +855,8 @@ def _reads(function: object) -> bool:
 
 
 def _home(function: object) -> str:
-    return getattr(function, "__module__", None) or type(getattr(function, "__self__", None)).__module__
+    home = getattr(function, "__module__", None)
+    return home if home and is_a(home, str) else type(getattr(function, "__self__", None)).__module__
 
 
 def _called(function: object) -> object:

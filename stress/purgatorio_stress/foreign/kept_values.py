@@ -87,6 +87,12 @@ class KeptRef(weakref.ref[Any]):
             one = super().__call__()
         return one
 
+    def __copy__(self) -> "KeptRef":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "KeptRef":
+        return self
+
 
 def _thread(kind: type[ThreadLocal]) -> object:
     """The current thread. None is the main thread, which imports the modules and makes the set-up of all runs."""

@@ -32,7 +32,7 @@ from copy import deepcopy
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import FrameType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Final, cast
 
 from purgatorio_stress.explorer.attributes import attributes, slots_of
@@ -95,6 +95,8 @@ class Loader:
         """By loaded file, its package among `packages`."""
         self._packages = tuple(packages)
         self._codes: dict[str, tuple[object, str]] = {}
+        self._plain: dict[CodeType, Callable[[], CodeType]] = {}
+        """By code that the program has compiled, what compiles it without the hooks."""
         self._assigned: frozenset[str] = frozenset()
         self._everything = False
         """Whether the program may bind any attribute."""
@@ -267,14 +269,19 @@ class Loader:
             "eval": self._eval, "compile": self._compile, "__import__": self._import,
         }  # fmt: skip
 
-    def _compile(self, source: Any, file: Any, mode: str, flags: int = 0, *args: Any, **options: Any) -> Any:
+    def _compile(
+        self, source: Any, filename: Any, mode: str, flags: int = 0, *args: Any, **options: Any
+    ) -> Any:
         """`compile`. The code is rewritten."""
         module = options.pop("_pg_module", "") or str(sys._getframe(1).f_globals.get("__name__"))
-        if flags & ast.PyCF_ONLY_AST or mode not in ("exec", "eval"):
-            return compile(source, file, mode, flags, *args, **options)
-        tree = deepcopy(compile(source, file, mode, flags | ast.PyCF_ONLY_AST, *args, **options))
+        plain = partial(compile, source, filename, mode, flags, *args, **options)
+        if mode not in ("exec", "eval") or flags & (ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT):
+            return plain()
+        tree = deepcopy(compile(source, filename, mode, flags | ast.PyCF_ONLY_AST, *args, **options))
         Rewriter(module, tree, self._assigned, self._everything).text(tree)
-        return compile(ast.fix_missing_locations(tree), file, mode, flags, *args, **options)
+        code = compile(ast.fix_missing_locations(tree), filename, mode, flags, *args, **options)
+        self._plain[code] = plain
+        return code
 
     def _exec(self, source: Any, names: Any = None, local: Any = None, /, **options: Any) -> None:
         exec(*self._text("exec", source, names, local), **options)
@@ -292,6 +299,8 @@ class Loader:
             if "_pg_load" not in (vars(own) if isinstance(own, ModuleType) else own):
                 if self._world.run.live:
                     self._world.uncontrolled.add(f"{mode} with __builtins__ of its own")
+                if isinstance(source, CodeType) and source in self._plain:
+                    source = self._plain[source]()
             elif isinstance(source, str | bytes):
                 source = self._compile(source, "<string>", mode, _pg_module=str(names.get("__name__")))
         return source, names, *([] if local is None else [local])
