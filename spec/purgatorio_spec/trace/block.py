@@ -1,10 +1,12 @@
 """Parses blocks of JSON lines into Arrow columns.
 
 The fast parser decodes a block with Arrow's JSON reader and the explicit schema. Column operations then search for
-unusual rows. If a block has an unusual row, `parse_line` parses the block line by line, and gives the exact reason of a
-refusal. So the fast parser may find a correct row unusual, but must never accept a wrong row.
+unusual rows. If there is one, `parse_line` parses the block line by line, and gives the exact reason of a refusal. So
+the fast parser may find a correct row unusual, but must never accept a wrong row. Lines that are no events, or have own
+fields of the producer, are always parsed by `parse_line`. They do not slow down the rest of their block.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -22,13 +24,21 @@ from purgatorio_spec.trace.record import MAX_LINE_BYTES
 EVENT_START: Final = b'{"kind":"event"'
 _ROW: Final = "x_log_row"
 """The only producer's field that is also read the fast way, because traces from logs have it in every second line."""
+_OTHER_OWN: Final = re.compile(rb'"x_(?!' + _ROW[2:].encode() + rb'")')
 _JSON_SCHEMA: Final = pa.schema([pa.field("kind", pa.string()), *EVENT_FIELDS, pa.field(_ROW, pa.int64())])
 _TEXTS: Final = frozenset({"th", "ph", "f", "id", "err"})
 
 
 def parse_block(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine], None]) -> Block:
-    fast = _fast(lines)
-    return Block(fast, ()) if fast is not None else parse_lines(file, lines, broken)
+    odd = [line for line in lines if not line.text.startswith(EVENT_START) or _OTHER_OWN.search(line.text)]
+    numbers = {line.number for line in odd}
+    usual = [line for line in lines if line.number not in numbers]
+    fast = _fast(usual) if usual else None
+    if fast is None:
+        return parse_lines(file, lines, broken)
+    rest = parse_lines(file, odd, broken)
+    (events,) = pa.Table.from_batches([fast, rest.events]).combine_chunks().to_batches()
+    return Block(events.take(pc.sort_indices(events.column("line"))), rest.others)
 
 
 def _fast(lines: Sequence[Line]) -> pa.RecordBatch | None:
