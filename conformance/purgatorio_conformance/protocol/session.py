@@ -118,7 +118,8 @@ class Session:
         """Make a call without waiting; returns its number. The caller (`lane`) must have no open call. A paused thread
         must make no other call."""
         number = self.conversation.calls
-        self._channel.say(self._line(call, lane, hold, steps))
+        line = self._line(call, lane, hold, steps)
+        self._channel.say(line)
         self._stopped |= isinstance(call, Stop)
         return number
 

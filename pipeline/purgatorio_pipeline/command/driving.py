@@ -243,7 +243,7 @@ class ToShow:
 
 def _too_long(session: Sequence[str]) -> str:
     """A longer session was not minimized; it adds nothing to the counterexample."""
-    return f"the fewest calls that show it have {len(session):,} messages, which is too long to read"
+    return f"the fewest calls that were found have {len(session):,} messages, too many to read; there may be fewer"
 
 
 _NOT_AGAIN = "no shorter list of calls shows it again in a new process"
