@@ -36,6 +36,8 @@ def parse_block(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine],
     fast = _fast(usual) if usual else None
     if fast is None:
         return parse_lines(file, lines, broken)
+    if not odd:
+        return Block(fast, ())
     rest = parse_lines(file, odd, broken)
     (events,) = pa.Table.from_batches([fast, rest.events]).combine_chunks().to_batches()
     return Block(events.take(pc.sort_indices(events.column("line"))), rest.others)

@@ -108,7 +108,8 @@ class TimerProgram:
         self._clocks, self._deadline, self._callee = ForeignClocks(world), world.deadline, world.callee
         self._handles: dict[str, object] = {}
         self._timer = make()
-        self._over_t = round(TimerCalls(text).due_s * 1e9) + getattr(self._timer, "late_ns", _LATE_NS)
+        self._late_ns: int = getattr(self._timer, "late_ns", _LATE_NS)
+        self._over_t = round(TimerCalls(text).due_s * 1e9) + self._late_ns
         before, *self._callers = text.split("-")
         self._unmade = sum(calls.count(",") + 1 for calls in text.split("-") if calls)
         self._make(before)
@@ -135,7 +136,7 @@ class TimerProgram:
             c = self._log.call(f, task, delay_ns=delay_ns)
             due_t = None if delay_ns is None else self._log.now_ns() + delay_ns
             if due_t is not None:
-                self._over_t = max(self._over_t, due_t + getattr(self._timer, "late_ns", _LATE_NS))
+                self._over_t = max(self._over_t, due_t + self._late_ns)
             act = self._callee(getattr(self._timer, name))
             said = f"{name}({', '.join([task, *(f'{delay} ms' for delay in delays)])})"
             self._note(said)
@@ -159,10 +160,9 @@ class TimerProgram:
 
     def stop(self) -> None:
         """Stop the timer, when all deadlines are over."""
-        late_ns = getattr(self._timer, "late_ns", _LATE_NS)
         # If waits end early, a thread may stand and make its calls later than planned.
         while (left_ns := self._over_t - self._log.now_ns()) > 0 or self._unmade:
-            self._sleep(max(left_ns, late_ns, MS) / 1e9)
+            self._sleep(max(left_ns, self._late_ns, MS) / 1e9)
         if hasattr(self._timer, "size"):
             size: Any = self._callee(self._timer.size)()
             self._note(f"{SIZE}{size}")
